@@ -1,0 +1,158 @@
+"""Does this JSON have the form that a tree of `schema.Node`s describes, and what changed in it that must not?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from octarbiter.api.errors import FieldProblem
+from octarbiter.api.meta import Json
+from octarbiter.api.schema import Node
+
+_SHOWN = 60
+"""More of a wrong value is not repeated back."""
+
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "time": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "any": (object,),
+}
+_WORDS = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "time": "a time",
+    "integer": "a whole number",
+    "boolean": "true or false",
+}
+
+
+def shown(value: Any) -> str:
+    """A wrong value as its author would recognise it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() if value.bit_length() > 64:
+            return "a number of more than 64 bits"
+        case int() | float():
+            return str(value)
+        case str():
+            return f'"{value}"' if len(value) <= _SHOWN else f'"{value[:_SHOWN]}..." ({len(value)} characters)'
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def suggestion(word: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(word[:_SHOWN], list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def problems(node: Node, value: Any, path: str) -> Iterator[FieldProblem]:
+    # To Python true is a number; to the author of a manifest it is not.
+    if not isinstance(value, _PYTHON[node.type]) or (node.type == "integer" and isinstance(value, bool)):
+        yield FieldProblem(path, f"must be {_WORDS[node.type]}, is {shown(value)}")
+        return
+    match value:
+        case dict():
+            yield from _object_problems(node, value, path)
+        case list():
+            yield from _list_problems(node, value, path)
+        case str():
+            yield from _string_problems(node, value, path)
+        case int():
+            yield from _number_problems(node, value, path)
+
+
+def unknown(value: Json, known: Collection[str], path: str) -> Iterator[FieldProblem]:
+    for name in value:
+        if name not in known:
+            yield FieldProblem(_child(path, name), f"unknown field{suggestion(name, known)}")
+
+
+def changes(node: Node, before: Any, after: Any, path: str) -> Iterator[FieldProblem]:
+    """What differs although it must not. Items of a list are followed by their key; new ones are not looked at."""
+    if node.facts.immutable:
+        if before != after:
+            yield FieldProblem(path, f"cannot be changed after creation{_from_to(before, after)}")
+    elif isinstance(before, dict) and isinstance(after, dict):
+        for name, child in node.fields.items():
+            yield from changes(child, before.get(name), after.get(name), f"{path}.{name}")
+    elif isinstance(before, list) and isinstance(after, list) and node.items and (key := node.facts.key):
+        old = {item.get(key): item for item in before if isinstance(item, dict)}
+        for index, item in enumerate(after):
+            if isinstance(item, dict) and isinstance(item.get(key), str) and item[key] in old:
+                yield from changes(node.items, old[item[key]], item, f"{path}[{index}]")
+
+
+def _object_problems(node: Node, value: Json, path: str) -> Iterator[FieldProblem]:
+    if node.values:
+        for name, item in value.items():
+            yield from problems(node.values, item, _child(path, name))
+        return
+    if not node.is_open:
+        yield from unknown(value, node.fields, path)
+    for name, child in node.fields.items():
+        if name in value:
+            yield from problems(child, value[name], _child(path, name))
+        elif child.required:
+            yield FieldProblem(_child(path, name), "is required")
+
+
+def _list_problems(node: Node, value: list[Any], path: str) -> Iterator[FieldProblem]:
+    facts = node.facts
+    if len(value) < facts.min_items:
+        yield FieldProblem(path, "must not be empty")
+    if facts.max_items is not None and len(value) > facts.max_items:
+        yield FieldProblem(path, f"must have at most {facts.max_items} items, has {len(value)}")
+        return
+    seen: dict[str, int] = {}
+    for index, item in enumerate(value):
+        if node.items:
+            yield from problems(node.items, item, f"{path}[{index}]")
+        if facts.key and isinstance(item, dict) and isinstance(name := item.get(facts.key), str):
+            first = seen.setdefault(name, index)
+            if first != index:
+                yield FieldProblem(f"{path}[{index}]", f"{facts.key} {shown(name)} is already used by item {first}")
+
+
+def _string_problems(node: Node, value: str, path: str) -> Iterator[FieldProblem]:
+    facts = node.facts
+    if facts.words and value not in facts.words:
+        because = f" ({facts.because})" if facts.because else ""
+        yield FieldProblem(
+            path,
+            f"must be one of {', '.join(facts.words)}, is {shown(value)}{suggestion(value, facts.words)}{because}",
+        )
+    elif facts.max_length is not None and len(value) > facts.max_length:
+        yield FieldProblem(path, f"must have at most {facts.max_length} characters, has {len(value)}")
+
+
+def _number_problems(node: Node, value: int, path: str) -> Iterator[FieldProblem]:
+    low, high = node.facts.minimum, node.facts.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        yield FieldProblem(path, f"must be between {low} and {high}, is {shown(value)}")
+
+
+def _from_to(before: Any, after: Any) -> str:
+    if isinstance(before, dict | list) or isinstance(after, dict | list):
+        return ""
+    was, now = ("absent" if value is None else shown(value) for value in (before, after))
+    return f": was {was}, is {now}"
+
+
+def _child(path: str, name: str) -> str:
+    plain = name.isidentifier() and len(name) <= _SHOWN
+    if not plain:
+        return f"{path}[{shown(name)}]"
+    return f"{path}.{name}" if path else name

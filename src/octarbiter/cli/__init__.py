@@ -1,0 +1,1 @@
+"""The command `octo`: one file per command; the composition root."""

@@ -1,0 +1,135 @@
+"""How do the roles of a running attempt get on, and which of them have their verdict?"""
+
+from __future__ import annotations
+
+from octarbiter.api import taskset as api
+from octarbiter.core.lifecycle import completion, observe, replicas, waiting
+from octarbiter.core.lifecycle.phases import ReplicaPhase, RolePhase
+from octarbiter.core.lifecycle.replicas import Stop
+from octarbiter.core.lifecycle.work import LOST, Work, replace
+
+
+def follow_all(work: Work) -> None:
+    for number in range(len(work.spec.roles)):
+        _follow(work, number)
+
+
+def _follow(work: Work, number: int) -> None:
+    role, status = work.spec.roles[number], work.roles[number]
+    stop = Stop.NONE
+    if work.status.verdict or status.trigger is not None:
+        stop = Stop.VERDICT
+    elif work.is_suspended:
+        stop = Stop.SUSPEND
+    situation = replicas.Situation(
+        role=role,
+        main_container=observe.main_container(role.template),
+        stop=stop,
+        hold=_hold(work, role, status) if stop is Stop.NONE else "",
+        ready_nodes=work.seen.ready_nodes,
+        refusals=work.seen.refusals,
+        now=work.now,
+    )
+    changed = list(status.replica_status)
+    preempted = 0
+    for position, replica in enumerate(changed):
+        followed = replicas.follow(replica, work.pods.get((role.name, replica.index), ()), situation)
+        changed[position] = followed.replica
+        work.ask(*followed.actions)
+        work.look_again(followed.again_at)
+        preempted += followed.preempted
+    if preempted:
+        work.status = replace(work.status, preempt_count=work.status.preempt_count + preempted)
+    work.roles[number] = _counted(replace(status, replica_status=changed))
+
+
+def _hold(work: Work, role: api.Role, status: api.RoleStatus) -> str:
+    """Why a role may not begin yet: those it depends on must all run, or have succeeded. Asked only until it has
+    begun: then it goes on, whatever becomes of the others."""
+    if not role.depends_on:
+        return ""
+    for replica in status.replica_status:
+        if replica.pod_uid or replica.attempt or (role.name, replica.index) in work.pods:
+            return ""
+    missing = [name for name in role.depends_on if not _is_up(work.role_status(name))]
+    return f"waits until {', '.join(missing)} runs" if missing else ""
+
+
+def _is_up(status: api.RoleStatus) -> bool:
+    if status.trigger is not None:
+        return status.state == api.State.SUCCEEDED
+    return all(
+        replica.phase == ReplicaPhase.RUNNING or replica.outcome == completion.SUCCEEDED
+        for replica in status.replica_status
+    )
+
+
+def _counted(status: api.RoleStatus) -> api.RoleStatus:
+    active = succeeded = failed = stopped = 0
+    for replica in status.replica_status:
+        match replica.outcome:
+            case completion.SUCCEEDED:
+                succeeded += 1
+            case completion.FAILED:
+                failed += 1
+            case completion.STOPPED:
+                stopped += 1
+            case _ if replica.pod_uid and replica.phase != ReplicaPhase.RETRY_PENDING:
+                active += 1
+    return replace(status, active=active, succeeded=succeeded, failed=failed, stopped=stopped)
+
+
+def judge(work: Work) -> None:
+    """Take the verdicts that are due, and stop what remains of the roles that have theirs, whatever the eventPolicy."""
+    for number, role in enumerate(work.spec.roles):
+        status = work.roles[number]
+        if status.trigger is None:
+            verdict = _failed_dependency(work, role) or completion.verdict_of(role, status.replica_status, work.now)
+            if verdict is None:
+                work.roles[number] = _told(work, status)
+                continue
+            status = replace(status, trigger=verdict.trigger)
+            work.roles[number] = work.moved_role(
+                status, RolePhase.CLEANING_PENDING, verdict.state, verdict.trigger.message
+            )
+            # What was to be made for it a moment ago is not made.
+            work.withdraw_creations(frozenset({role.name}))
+            _follow(work, number)
+        _close(work, number)
+
+
+def _told(work: Work, status: api.RoleStatus) -> api.RoleStatus:
+    message = waiting.sentence([status], work.seen.refusals)
+    started = any(replica.start_at is not None for replica in status.replica_status)
+    if started and status.phase == RolePhase.WAITING and not work.is_suspended:
+        return work.moved_role(status, RolePhase.RUNNING, api.State.RUNNING, message)
+    return replace(status, phase_message=message, state_message=message)
+
+
+def _failed_dependency(work: Work, role: api.Role) -> completion.Verdict | None:
+    for name in role.depends_on:
+        status = work.role_status(name)
+        if status.trigger is not None and status.state == api.State.FAILED:
+            message = f"depends on {name}, which failed"
+            event = api.RoleEvent.ROLE_FAILED
+            trigger = api.Trigger(role=role.name, event=event, at=status.trigger.at, message=message)
+            return completion.Verdict(api.State.FAILED, trigger)
+    return None
+
+
+def close_all(work: Work) -> None:
+    """The TaskSet has its verdict: a role without one of its own takes it."""
+    state = api.State.FAILED if work.status.verdict == LOST else api.State(work.status.verdict)
+    trigger = work.status.trigger
+    for number, status in enumerate(work.roles):
+        if status.trigger is None:
+            message = f"stopped: {trigger.message if trigger else ''}"
+            stopped = replace(status, trigger=trigger)
+            work.roles[number] = work.moved_role(stopped, RolePhase.CLEANING_PENDING, state, message)
+        _close(work, number)
+
+
+def _close(work: Work, number: int) -> None:
+    status = work.roles[number]
+    if status.phase == RolePhase.CLEANING_PENDING and all(replica.outcome for replica in status.replica_status):
+        work.roles[number] = work.moved_role(status, RolePhase.COMPLETED, api.State(status.state), status.state_message)

@@ -1,0 +1,117 @@
+"""What does an attempt under way need? Its Service, the right number of replicas, and an eye on every one of them."""
+
+from __future__ import annotations
+
+from octarbiter.api import taskset as api
+from octarbiter.core.lifecycle import actions, completion, ending, names, observe, replicas, roles, waiting
+from octarbiter.core.lifecycle.phases import RolePhase, TaskSetPhase
+from octarbiter.core.lifecycle.work import POD_INVALID, Work, replace
+
+
+def is_under_way(work: Work) -> bool:
+    """Its control unit is known and no verdict has fallen (also while suspended)."""
+    if work.status.phase in (TaskSetPhase.PREPARING, TaskSetPhase.RUNNING):
+        return True
+    return work.status.phase == TaskSetPhase.PENDING and bool(work.status.control_unit_uid)
+
+
+def run(work: Work) -> None:
+    unit = work.control_unit()
+    if (
+        unit is None
+        or unit.metadata.uid != work.status.control_unit_uid
+        or unit.metadata.deletion_timestamp is not None
+    ):
+        ending.lose(work)
+        return
+    if work.is_past_deadline():
+        ending.take(work, completion.Verdict(api.State.FAILED, work.deadline_trigger()))
+        return
+    work.remove(work.stale)
+    _ensure_service(work)
+    _rescale(work)
+    roles.follow_all(work)
+    roles.judge(work)
+    _note_start(work)
+    end = completion.end_of(work.spec.roles, work.roles) or _invalid(work)
+    if end is not None:
+        ending.take(work, end)
+    elif work.is_suspended:
+        _rest_suspended(work)
+    else:
+        service_refusal = work.seen.refusals.get(observe.SERVICE)
+        extra = [service_refusal.message] if service_refusal is not None and work.seen.service is None else []
+        work.say(waiting.sentence(work.roles, work.seen.refusals, extra))
+
+
+def _ensure_service(work: Work) -> None:
+    service = work.seen.service
+    if service is not None and service.metadata.deletion_timestamp is None:
+        return
+    refusal = work.seen.refusals.get(observe.SERVICE)
+    if refusal is not None and work.now < refusal.again_at:
+        work.look_again(refusal.again_at)
+    else:
+        work.ask(actions.CreateService())
+
+
+def _rescale(work: Work) -> None:
+    """`replicas` was changed: new indices begin, the highest ones leave, unless the role has its verdict."""
+    sizes = {}
+    for number, role in enumerate(work.spec.roles):
+        status = work.roles[number]
+        have = len(status.replica_status)
+        if have != role.replicas and status.trigger is None:
+            kept = status.replica_status[: role.replicas]
+            for index in range(have, role.replicas):
+                kept.append(replicas.fresh(role.name, index, work.now, _unused_attempt(work, role.name, index)))
+            work.roles[number] = replace(status, replica_status=kept)
+            have = role.replicas
+        sizes[role.name] = have
+    for (role_name, index), pods in work.pods.items():
+        if index >= sizes.get(role_name, 0):
+            work.remove(pods)
+
+
+def _unused_attempt(work: Work, role: str, index: int) -> int:
+    """A pod of that index may still be leaving after a change down and up again."""
+    used = [names.attempts_of_pod(pod.metadata.name) for pod in work.pods.get((role, index), ())]
+    return max((attempts[1] + 1 for attempts in used if attempts is not None), default=0)
+
+
+def _note_start(work: Work) -> None:
+    since = work.status.transition_time
+    starts = [r for status in work.roles for r in status.replica_status if r.start_at is not None]
+    if not starts:
+        return
+    if work.status.start_at is None:
+        work.status = replace(work.status, start_at=min(r.start_at for r in starts if r.start_at is not None))
+    # Those that ended before a suspension do not make the resumed attempt run.
+    runs = any(not r.outcome or since is None or (r.start_at is not None and r.start_at >= since) for r in starts)
+    if runs and work.status.phase == TaskSetPhase.PREPARING:
+        work.move(TaskSetPhase.RUNNING)
+        work.status = replace(work.status, state=api.State.RUNNING)
+
+
+def _invalid(work: Work) -> completion.Verdict | None:
+    for (role, index), refusal in work.seen.refusals.items():
+        if refusal.kind == "invalid" and role:
+            trigger = api.Trigger(role=role, index=index, event=POD_INVALID, at=work.now, message=refusal.message)
+            return completion.Verdict(api.State.FAILED, trigger)
+    return None
+
+
+def _rest_suspended(work: Work) -> None:
+    alive = sum(1 for pods in work.pods.values() for pod in pods if observe.bucket(pod) in observe.ALIVE)
+    if alive:
+        work.say(f"suspending: waits until {alive} pods have stopped")
+        return
+    work.move(TaskSetPhase.PENDING)
+    work.roles = [
+        work.moved_role(status, RolePhase.WAITING, api.State.WAITING, "suspended")
+        if status.phase == RolePhase.RUNNING
+        else status
+        for status in work.roles
+    ]
+    work.status = replace(work.status, state=api.State.WAITING)
+    work.say("suspended")

@@ -1,0 +1,1 @@
+"""Plumbing for anything that watches a Kubernetes API and reacts."""

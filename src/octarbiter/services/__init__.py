@@ -1,0 +1,1 @@
+"""Shells: observe, ask the core, carry out."""

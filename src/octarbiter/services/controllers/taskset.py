@@ -1,0 +1,255 @@
+"""The TaskSet controller: looks at what is there, asks the core, records, acts, looks again.
+
+Every decision is in `core.lifecycle`; here is only the order of deeds that makes it safe: the status that a decision
+rests on is recorded before its actions, with the resourceVersion it was decided on, so a controller that has fallen
+behind can neither record nor act.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from octarbiter.api import codec, errors, scheme, validation
+from octarbiter.api import taskset as api
+from octarbiter.api.core_kinds import Node, ObjectReference
+from octarbiter.api.meta import Object
+from octarbiter.api.pod import Pod
+from octarbiter.core.lifecycle import names, report, story
+from octarbiter.core.lifecycle.actions import CreateControlUnit, Told
+from octarbiter.core.lifecycle.decide import Decision, Record, decide
+from octarbiter.core.lifecycle.observe import Seen
+from octarbiter.runtime import cache, client, clock, events, fairness
+from octarbiter.services.controllers.taskset_actions import Caches, Hands
+from octarbiter.services.controllers.taskset_memory import Memory
+
+BY_UID = "uid"
+BY_TASKSET = "taskset"
+BY_NODE = "node"
+OWNED_SELECTOR = names.UID_LABEL
+
+SECONDS_PER_REPLICA = 0.0001
+"""A look costs in proportion to the replicas; big TaskSets are looked at less often, at most twice a second."""
+
+log = logging.getLogger(__name__)
+
+
+def indexes() -> dict[str, Callable[[Object], Iterable[str]]]:
+    """How pods, control units and Services are found."""
+    return {BY_UID: _uid_of, BY_TASKSET: _taskset_of}
+
+
+def pod_indexes() -> dict[str, Callable[[Pod], Iterable[str]]]:
+    return {BY_UID: _uid_of, BY_TASKSET: _taskset_of, BY_NODE: lambda pod: [pod.spec.node_name]}
+
+
+def _uid_of(owned: Object) -> list[str]:
+    return [owned.metadata.labels.get(names.UID_LABEL, "")]
+
+
+def _taskset_of(owned: Object) -> list[str]:
+    return [taskset_key(owned)]
+
+
+def taskset_key(owned: Object) -> str:
+    return f"{owned.metadata.namespace}/{owned.metadata.labels.get(names.TASKSET_LABEL, '')}"
+
+
+class _ReadyNodes(Mapping[str, bool]):
+    """The nodes' cache as the core wants to see it, without copying it for every look."""
+
+    def __init__(self, nodes: cache.Cache[Node]) -> None:
+        self._nodes = nodes
+
+    def __getitem__(self, name: str) -> bool:
+        node = self._nodes.get(name)
+        if node is None:
+            raise KeyError(name)
+        return node.is_ready
+
+    def __iter__(self) -> Iterator[str]:
+        return (node.metadata.name for node in self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+class TaskSetController:
+    def __init__(
+        self,
+        client_: client.Client,
+        caches: Caches,
+        gate: fairness.FairGate,
+        recorder: events.Recorder,
+        *,
+        cool_down: Callable[[str, float], None],
+        status_interval_s: float,
+        clock_: clock.Clock = clock.SYSTEM,
+    ) -> None:
+        self._client, self._caches, self._gate, self._recorder, self._clock = client_, caches, gate, recorder, clock_
+        self._cool_down = cool_down
+        self._status_interval_s = status_interval_s
+        self._hands = Hands(client_, gate, caches, clock_)
+        self._nodes = _ReadyNodes(caches.nodes)
+        self._memories: dict[str, Memory] = {}
+
+    async def reconcile(self, key: str) -> float | None:
+        taskset: api.TaskSet | None = self._caches.tasksets.get(key)
+        await self._sweep(key, taskset)
+        if taskset is None:
+            self._memories.pop(key, None)
+            return None
+        memory = self._memory(key, taskset)
+        now = self._clock.now()
+        taskset = msgspec.structs.replace(taskset, status=memory.status)
+        decision = decide(taskset, self._seen(taskset, memory), now, _problems(taskset))
+        if decision.record is Record.NOW:
+            await self._record(taskset, memory, decision.status)
+        self._tell(taskset, story.between(memory.status, decision.status))
+        memory.status = decision.status
+        if memory.ahead_since is None and decision.record is Record.SOON:
+            memory.ahead_since = self._clock.monotonic()
+        acting = msgspec.structs.replace(taskset, status=decision.status)
+        refusals = memory.refusal_count
+        unfinished = await self._hands.carry_out(acting, memory, decision.actions)
+        replicas = sum(len(role.replica_status) for role in decision.status.role_status)
+        self._cool_down(key, min(0.5, replicas * SECONDS_PER_REPLICA))
+        made_unit = any(isinstance(action, CreateControlUnit) for action in decision.actions)
+        if unfinished or made_unit or memory.refusal_count != refusals:
+            # There is more to decide on right now: the rest of the pods, the unit's UID, what was refused.
+            return 0.0
+        return await self._next_look(acting, memory, decision, now)
+
+    def _memory(self, key: str, taskset: api.TaskSet) -> Memory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != taskset.metadata.uid:
+            memory = self._memories[key] = Memory(taskset)
+        return memory
+
+    def _seen(self, taskset: api.TaskSet, memory: Memory) -> Seen:
+        uid = taskset.metadata.uid
+        services = self._caches.services.by_index(BY_UID, uid)
+        pods = self._caches.pods.by_index(BY_UID, uid)
+        return Seen(
+            pods=tuple(pods),
+            control_units=tuple(self._caches.control_units.by_index(BY_UID, uid)),
+            service=services[0] if services else None,
+            ready_nodes=self._nodes,
+            refusals=memory.refusals,
+        )
+
+    # --- the record
+
+    async def _next_look(self, taskset: api.TaskSet, memory: Memory, decision: Decision, now: datetime) -> float | None:
+        """Writes what may be written late, when it is late enough; says when to look again."""
+        again = (decision.look_again_at - now).total_seconds() if decision.look_again_at is not None else None
+        if memory.ahead_since is not None:
+            left = memory.ahead_since + self._status_interval_s - self._clock.monotonic()
+            if left <= 0:
+                await self._record(taskset, memory, memory.status)
+            else:
+                again = left if again is None else min(again, left)
+        return None if again is None else max(0.0, again)
+
+    async def _record(self, taskset: api.TaskSet, memory: Memory, status: api.TaskSetStatus) -> None:
+        compact = report.compact(status)
+        if compact == memory.recorded:
+            memory.ahead_since = None
+            return
+        meta = taskset.metadata
+        operations = [
+            {"op": "test", "path": "/metadata/uid", "value": meta.uid},
+            # Decided on this version: if it is another by now, the server answers Conflict.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            # The printer column wants a number also where there is none to tell of.
+            {"op": "add", "path": "/status", "value": {"totalRetriedCount": 0, **codec.to_json(compact)}},
+        ]
+        try:
+            async with self._gate.slot(meta.key):
+                written = await self._client.json_patch(
+                    scheme.TASKSETS, meta.namespace, meta.name, operations, subresource="status"
+                )
+        except (errors.Conflict, errors.NotFound, errors.Invalid):
+            await self._read_again(meta.key, memory)
+            raise
+        self._tell(taskset, story.waiting(memory.recorded, compact))
+        memory.recorded_as(msgspec.structs.replace(written, status=compact))
+        self._caches.tasksets.put(written)
+
+    async def _read_again(self, key: str, memory: Memory) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            current = await self._client.get(scheme.TASKSETS, namespace, name)
+        except errors.NotFound:
+            known = self._caches.tasksets.get(key)
+            if known is not None:
+                self._caches.tasksets.remove(key, known.metadata.uid)
+            return
+        self._caches.tasksets.put(current)
+        if current.metadata.uid == memory.uid and current.status != memory.recorded:
+            memory.start_over(current)
+
+    def _tell(self, taskset: api.TaskSet, lines: Iterable[Told]) -> None:
+        meta = taskset.metadata
+        reference = ObjectReference(
+            api_version=api.API_VERSION,
+            kind=api.KIND,
+            namespace=meta.namespace,
+            name=meta.name,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+        )
+        for told in lines:
+            log.info(told.message, extra={"taskset": meta.key, "reason": told.reason})
+            self._recorder.record(reference, "Warning" if told.warning else "Normal", told.reason, told.message)
+
+    # --- what is left of TaskSets that are no more
+
+    async def _sweep(self, key: str, taskset: api.TaskSet | None) -> None:
+        """The garbage collector removes what a deleted TaskSet owned; what was on its way then is removed here."""
+        uid = taskset.metadata.uid if taskset is not None else ""
+        strays = [
+            (resource, known, owned)
+            for resource, known in (
+                (scheme.PODS, self._caches.pods),
+                (scheme.CONFIGMAPS, self._caches.control_units),
+            )
+            for owned in known.by_index(BY_TASKSET, key)
+            if _uid_of(owned)[0] != uid and owned.metadata.deletion_timestamp is None
+        ]
+        if not strays:
+            return
+        namespace, _, name = key.partition("/")
+        try:
+            # Our view of TaskSets may be older than that of pods: ask before anything is removed.
+            uid = (await self._client.get(scheme.TASKSETS, namespace, name)).metadata.uid
+        except errors.NotFound:
+            uid = ""
+        for resource, known, owned in strays:
+            if _uid_of(owned)[0] == uid or self._is_orphaned(owned):
+                continue
+            meta = owned.metadata
+            try:
+                async with self._gate.slot(key):
+                    await self._client.delete(
+                        resource, meta.namespace, meta.name, uid=meta.uid, propagation="Background"
+                    )
+            except (errors.NotFound, errors.Conflict):
+                known.remove(meta.key, meta.uid)
+
+    def _is_orphaned(self, owned: Object) -> bool:
+        """Deleted with --cascade=orphan: somebody wants to keep it. A pod is kept with its control unit."""
+        owner = owned.metadata.controller
+        if owner is None:
+            return True
+        unit = self._caches.control_units.get(f"{owned.metadata.namespace}/{owner.name}")
+        return owner.kind == "ConfigMap" and unit is not None and unit.metadata.controller is None
+
+
+def _problems(taskset: api.TaskSet) -> tuple[str, ...]:
+    if taskset.status.phase:
+        return ()
+    return tuple(str(problem) for problem in validation.validate_taskset(codec.to_json(taskset)))

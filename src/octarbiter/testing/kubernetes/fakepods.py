@@ -1,0 +1,114 @@
+"""How does a pod on a fake node live and die?
+
+kwok moves objects along *stages*; these are ours, in the place of the kubelet: what it would report for such a pod,
+they report. (Given one stage of its own, kwok loads none of its stock ones, so the list is complete.)
+
+What the program in a pod would do is told by annotations of the pod, or else read from its command:
+
+- `fake.octarbiter/duration`: how long the containers run, such as `500ms`, `90s`, `1m30s`, or `forever`.
+  Without it, the sum of every `sleep N` in command and arguments of the first container; nothing, if there is an `exit`
+  and no sleep; for ever, if there is neither.
+- `fake.octarbiter/exit-code`: what they exit with. Without it, the last `exit N` in the same place, else 0.
+- `fake.octarbiter/message`: their termination message.
+- `fake.octarbiter/stuck: "true"`: once the pod is deleted, no more is heard of it, and its deletion is never confirmed.
+- `fake.octarbiter/silent: "true"`: nothing is heard of the pod any more, as if its node were lost.
+
+In the first two and in the command, `$(NAME)` and `${NAME}` stand for the literal environment variables of the first
+container, so that one pod template can make each replica end differently. All containers of a pod end alike; init
+containers have completed. A deleted pod obeys SIGTERM at once (exit code 143). A container that restarts, by the pod's
+restartPolicy, does so after ten seconds, and shows as running until then.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DURATION = "fake.octarbiter/duration"
+EXIT_CODE = "fake.octarbiter/exit-code"
+MESSAGE = "fake.octarbiter/message"
+STUCK = "fake.octarbiter/stuck"
+SILENT = "fake.octarbiter/silent"
+# kwok drops what it had planned for a pod only for something new to do. So a silent pod gets one thing more done, this
+# annotation, which also tells that silence has begun.
+SILENCED = "fake.octarbiter/silenced"
+
+_FILES = Path(__file__).parent / "stages"
+_RESTART_BACKOFF_MS = 10_000
+_HEARTBEAT_MS = 300_000
+
+
+def stages() -> str:
+    """All stages, as the YAML documents kwok reads."""
+    return yaml.safe_dump_all([*_node_stages(), *_pod_stages()])
+
+
+def _node_stages() -> Iterator[dict[str, Any]]:
+    ready = '[.status.conditions[]? | select(.type == "Ready") | .status] == ["True"]'
+    status = _status(_text("node.tmpl"))
+    yield _stage("Node", "node-ready", [_is_false(ready)], [status])
+    yield _stage("Node", "node-heartbeat", [_is_true(ready)], [status], {"durationMilliseconds": _HEARTBEAT_MS})
+
+
+def _pod_stages() -> Iterator[dict[str, Any]]:
+    head = _text("head.tmpl")
+    run, end, restart = (_status(head + _text(f"{name}.tmpl")) for name in ("run", "end", "restart"))
+    kill = _status(head + "{{ $code = 143 }}\n" + _text("end.tmpl"))
+    silence = {"patch": {"type": "merge", "template": f'metadata: {{annotations: {{{SILENCED}: "true"}}}}'}}
+
+    pending = _is_true(_jq('$pod.status.phase == "Pending"'))
+    running = _is_true(_jq('$pod.status.phase == "Running"'))
+    not_running = _is_true(_jq('$pod.status.phase != "Running"'))
+    # Grace 0 means that we confirmed, and that a finalizer holds the pod.
+    unconfirmed = _is_true(_jq("$pod.metadata.deletionGracePeriodSeconds != 0"))
+    stays, goes = _is_false(_jq("goes")), _is_true(_jq("goes"))
+    speaks, silent = _is_false(_jq("silent")), _is_true(_jq("silent"))
+    ends = _is_true(_jq("duration != null"))
+    final, restarts = _is_false(_jq("restarts")), _is_true(_jq("restarts"))
+
+    # The cheap questions first: kwok asks all of this for every event of every pod, until one answer is no.
+    yield _stage("Pod", "pod-run", [pending, stays, speaks], [run])
+    yield _stage("Pod", "pod-end", [running, stays, speaks, ends, final], [end], _after("left(duration)"))
+    backoff = _after(f"left(duration + {_RESTART_BACKOFF_MS})")
+    yield _stage("Pod", "pod-restart", [running, stays, speaks, ends, restarts], [restart], backoff)
+    yield _stage("Pod", "pod-kill", [goes, running, speaks], [kill])
+    yield _stage("Pod", "pod-remove", [goes, not_running, unconfirmed, speaks], [{"delete": True}])
+    yield _stage("Pod", "pod-silence", [silent, _is_false(_jq("silenced"))], [silence])
+
+
+def _stage(
+    kind: str, name: str, when: list[dict[str, Any]], steps: list[dict[str, Any]], delay: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "resourceRef": {"apiGroup": "v1", "kind": kind},
+        "selector": {"matchExpressions": when},
+        "steps": steps,
+    }
+    if delay is not None:
+        spec["delay"] = delay
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
+
+
+def _status(template: str) -> dict[str, Any]:
+    return {"patch": {"subresource": "status", "type": "strategic", "template": template}}
+
+
+def _after(expression: str) -> dict[str, Any]:
+    return {"durationFrom": {"jq": {"expression": _jq(expression)}}}
+
+
+def _is_true(expression: str) -> dict[str, Any]:
+    return {"jq": {"key": expression, "operator": "In", "values": ["true"]}}
+
+
+def _is_false(expression: str) -> dict[str, Any]:
+    return {"jq": {"key": expression, "operator": "NotIn", "values": ["true"]}}
+
+
+def _jq(expression: str) -> str:
+    return f". as $pod | {_text('program.jq')} {expression}"
+
+
+def _text(file: str) -> str:
+    return (_FILES / file).read_text()
