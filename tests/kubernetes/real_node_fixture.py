@@ -1,4 +1,4 @@
-"""The bed with a real node and no fake ones, started once for all tests that ask for it; for `conftest.py` to import."""
+"""The bed with a real node and no fake ones, one for all tests that ask for it; for `conftest.py` to import."""
 
 import os
 from collections.abc import Iterator

@@ -23,6 +23,14 @@ pytestmark = pytest.mark.xdist_group("real-node")
 _KERNEL_VARIABLES = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
 
 
+def _kernel_variables() -> dict[str, str]:
+    return {name: Path(f"/proc/sys/{name}").read_text() for name in _KERNEL_VARIABLES}
+
+
+# Read when tests are collected: no kubelet of ours runs yet.
+_KERNEL_BEFORE = _kernel_variables()
+
+
 @pytest.fixture
 def namespace(real_bed: Testbed) -> Iterator[str]:
     name = real_bed.control_plane.create_namespace()
@@ -121,10 +129,14 @@ def test_a_pod_waits_for_gpus_until_the_node_has_as_many(real_bed: Testbed, name
     _when(real_bed, namespace, "trainer", lambda pod: pod["status"]["phase"] == "Succeeded")
 
 
+def test_what_kubelet_sets_in_the_kernel_is_not_set_on_the_machine(real_bed: Testbed) -> None:
+    assert _node(real_bed).place.run("cat", "/proc/sys/kernel/panic").strip() == "10"
+    assert _kernel_variables() == _KERNEL_BEFORE
+
+
 def test_a_second_node_beside_the_first_leaves_nothing_behind_and_the_first_unharmed(
     real_bed: Testbed, namespace: str
 ) -> None:
-    before = _kernel_variables()
     with Testbed(fake_nodes=0, real_node=True) as second:
         _create(second, "default", _pod("straggler", "sleep 3600"))
         _when(second, "default", "straggler", lambda pod: _condition(pod, "Ready") == "True")
@@ -136,7 +148,6 @@ def test_a_second_node_beside_the_first_leaves_nothing_behind_and_the_first_unha
 
     assert not traces.processes()
     assert [*traces.links(), *traces.mounts(), *traces.cgroups(), *traces.files()] == []
-    assert _kernel_variables() == before
     _create(real_bed, namespace, _pod("unharmed", "true"))
     _when(real_bed, namespace, "unharmed", lambda pod: pod["status"]["phase"] == "Succeeded")
 
@@ -228,10 +239,6 @@ class Traces:
 
     def files(self) -> list[Path]:
         return list(Path(self.directory).glob("**/*"))
-
-
-def _kernel_variables() -> dict[str, str]:
-    return {name: Path(f"/proc/sys/{name}").read_text() for name in _KERNEL_VARIABLES}
 
 
 def _node(bed: Testbed) -> RealNode:

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from octarbiter.testing.kubernetes import bed as beds
-from octarbiter.testing.kubernetes import build, connection, controlplane, node, processes, versions
+from octarbiter.testing.kubernetes import build, connection, controlplane, node, processes, scratch, versions
 from octarbiter.testing.kubernetes.bed import Testbed
 from octarbiter.testing.kubernetes.controlplane import ControlPlane
+
+_LEFT = ("octarbiter-bed-young", "octarbiter-bed-abandoned", "somebody-else")
 
 pytestmark = pytest.mark.xdist_group("bed")
 
@@ -151,6 +153,26 @@ def test_nothing_survives_a_parent_that_is_killed(programs: None) -> None:
     _eventually(lambda: not any(_is_alive(pid) for pid in pids.values()))
 
 
+def test_what_a_killed_run_left_on_disk_is_removed_by_the_next_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path_factory.mktemp("t")
+    monkeypatch.setattr(scratch, "_base", lambda: base)
+    alive, young, abandoned, foreign = scratch.Scratch(), *(base / f"{name}-1" for name in _LEFT)
+    for directory in (young, abandoned, foreign):
+        directory.mkdir()
+        (directory / "lock").touch()
+    an_hour_ago = time.time() - 3600
+    for directory in (alive.directory, abandoned, foreign):
+        os.utime(directory, (an_hour_ago, an_hour_ago))
+    newest = scratch.Scratch()
+
+    assert set(base.iterdir()) == {alive.directory, young, foreign, newest.directory}
+    alive.remove()
+    newest.remove()
+    assert set(base.iterdir()) == {young, foreign}
+
+
 def test_a_program_that_does_not_come_up_shows_the_end_of_its_log(tmp_path: Path) -> None:
     process = processes.Process("talker", ["/bin/sh", "-c", "echo the reason; exit 7"], tmp_path / "log")
     process.start()
@@ -194,7 +216,7 @@ def test_a_detached_bed_stays_until_it_is_taken_down(detached: None) -> None:
     assert beds.status() is None
     started = beds.up(fake_nodes=2, resources={"nvidia.com/gpu": "4"}, stream=io.StringIO())
     assert beds.status() == started
-    kubectl = [build.ensure(["kubectl"])["kubectl"], "--kubeconfig", started.kubeconfig]
+    kubectl = [str(build.ensure(["kubectl"])["kubectl"]), f"--kubeconfig={started.kubeconfig}"]
     gpus = "-o=jsonpath={.items[*].status.allocatable.nvidia\\.com/gpu}"
     assert subprocess.check_output([*kubectl, "get", "nodes", gpus], text=True) == "4 4"
     assert stat.S_IMODE(Path(started.kubeconfig).stat().st_mode) == 0o600

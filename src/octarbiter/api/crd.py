@@ -23,8 +23,8 @@ COLUMNS: list[Json] = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
     {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
     {"name": "Retries", "type": "integer", "jsonPath": ".status.totalRetriedCount"},
-    {"name": "Queue", "type": "string", "jsonPath": ".spec.queue", "priority": 1},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    {"name": "Queue", "type": "string", "jsonPath": ".spec.queue", "priority": 1},
 ]
 
 
@@ -78,7 +78,7 @@ def _root() -> Json:
 def structural(node: Node) -> Json:
     facts = node.facts
     out: Json = {}
-    if node.key in fields.MEANING:
+    if node.meaning:
         out["description"] = node.meaning
     out["type"] = "string" if node.type == "time" else node.type
     if node.type == "time":

@@ -8,7 +8,7 @@ from typing import Any
 
 from octarbiter.api.errors import FieldProblem
 from octarbiter.api.meta import Json
-from octarbiter.api.schema import Node
+from octarbiter.api.schema import INT32_MAX, Node
 
 _SHOWN = 60
 """More of a wrong value is not repeated back."""
@@ -89,7 +89,7 @@ def changes(node: Node, before: Any, after: Any, path: str) -> Iterator[FieldPro
         for name, child in node.fields.items():
             yield from changes(child, before.get(name), after.get(name), f"{path}.{name}")
     elif isinstance(before, list) and isinstance(after, list) and node.items and (key := node.facts.key):
-        old = {item.get(key): item for item in before if isinstance(item, dict)}
+        old = {item[key]: item for item in before if isinstance(item, dict) and isinstance(item.get(key), str)}
         for index, item in enumerate(after):
             if isinstance(item, dict) and isinstance(item.get(key), str) and item[key] in old:
                 yield from changes(node.items, old[item[key]], item, f"{path}[{index}]")
@@ -129,19 +129,24 @@ def _list_problems(node: Node, value: list[Any], path: str) -> Iterator[FieldPro
 def _string_problems(node: Node, value: str, path: str) -> Iterator[FieldProblem]:
     facts = node.facts
     if facts.words and value not in facts.words:
-        because = f" ({facts.because})" if facts.because else ""
-        yield FieldProblem(
-            path,
-            f"must be one of {', '.join(facts.words)}, is {shown(value)}{suggestion(value, facts.words)}{because}",
-        )
+        hint = f"{suggestion(value, facts.words)}{_because(node)}"
+        yield FieldProblem(path, f"must be one of {', '.join(facts.words)}, is {shown(value)}{hint}")
     elif facts.max_length is not None and len(value) > facts.max_length:
         yield FieldProblem(path, f"must have at most {facts.max_length} characters, has {len(value)}")
 
 
 def _number_problems(node: Node, value: int, path: str) -> Iterator[FieldProblem]:
     low, high = node.facts.minimum, node.facts.maximum
-    if (low is not None and value < low) or (high is not None and value > high):
-        yield FieldProblem(path, f"must be between {low} and {high}, is {shown(value)}")
+    if (low is None or value >= low) and (high is None or value <= high):
+        return
+    # The largest number that fits is a limit, but not what somebody who wrote -1 wants to read.
+    is_plain_minimum = high == INT32_MAX and low is not None and value < low
+    wanted = f"at least {low}" if is_plain_minimum else f"between {low} and {high}"
+    yield FieldProblem(path, f"must be {wanted}, is {shown(value)}{_because(node)}")
+
+
+def _because(node: Node) -> str:
+    return f" ({node.facts.because})" if node.facts.because else ""
 
 
 def _from_to(before: Any, after: Any) -> str:

@@ -103,6 +103,9 @@ MEANING: dict[str, str] = {
     "TaskSetStatus.preemptCount": "How many pods were lost by preemption.",
     "TaskSetStatus.attempt": "The number of the current attempt, from 0; part of the pods' names.",
     "TaskSetStatus.attemptStartedAt": "When the current attempt began.",
+    "TaskSetStatus.verdict": (
+        "What the current attempt came to (Succeeded, Failed, or Lost with its control unit) before it is cleared away."
+    ),
     "TaskSetStatus.retryAt": "When the pending retry is due.",
     "TaskSetStatus.suspendedAt": "Since when the TaskSet is suspended.",
     "TaskSetStatus.suspendedSeconds": "How long it was suspended in all, not counting the present suspension.",
@@ -152,6 +155,7 @@ MEANING: dict[str, str] = {
     "ReplicaStatus.outcome": "Succeeded, Failed or Stopped once the replica is final.",
     "ReplicaStatus.attempt": "The number of the current pod, from 0; part of its name.",
     "ReplicaStatus.retryAt": "When the pending retry is due.",
+    "ReplicaStatus.retryCharged": "Whether the pending retry counts against maxRetryCount.",
     "TerminatedInfo.exitCode": "The exit code.",
     "TerminatedInfo.exitMessage": "The termination message, or the end of the log.",
     "TerminatedInfo.signal": "The signal that ended it.",

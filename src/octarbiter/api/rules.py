@@ -26,13 +26,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is not allowed, rather than a value that is wrong."""
 
 
+FINISHED_PHASES = ("TaskRoleCleaningPending", "TaskRoleCompleted")
+"""Of a role: the verdict is out, and there is no way back."""
+
 _FINISHED = (
-    "oldSelf.status.roleStatus.exists(s, s.name == r.name && ("
-    "(has(s.phase) && s.phase == 'TaskRoleCompleted') || (has(s.state) && s.state in ['Succeeded', 'Failed'])))"
+    "oldSelf.status.roleStatus.exists(s, s.name == r.name && has(s.phase) && s.phase in "
+    f"[{', '.join(repr(phase) for phase in FINISHED_PHASES)}])"
 )
 _RESIZED = "oldSelf.spec.roles.exists(o, o.name == r.name && o.replicas != r.replicas)"
-_NAMES = "self.roles.map(o, o.name)"
-_UNKNOWN = f"has(r.dependsOn) && !r.dependsOn.all(d, d in {_NAMES})"
+# A list of one list binds a name, which CEL has no other way to do here.
+_WITH_NAMES = "[self.roles.map(o, o.name)]"
+_UNKNOWN = "has(r.dependsOn) && !r.dependsOn.all(d, d in names)"
 
 
 def _no_circle(roles: int, dependencies: int) -> str:
@@ -81,11 +85,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
             field=".minAvailable",
         ),
         Rule(
-            cel=f"!self.roles.exists(r, {_UNKNOWN})",
+            cel=f"{_WITH_NAMES}.all(names, !self.roles.exists(r, {_UNKNOWN}))",
             message="dependsOn names a role that does not exist",
             explain=(
                 "'dependsOn names a role that does not exist, in %s'"
-                f".format([self.roles.filter(r, {_UNKNOWN}).map(r, r.name)])"
+                f".format({_WITH_NAMES}.map(names, self.roles.filter(r, {_UNKNOWN}).map(r, r.name)))"
             ),
             field=".roles",
         ),

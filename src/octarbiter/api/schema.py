@@ -37,7 +37,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     max_length: int | None = None
     words: tuple[str, ...] = ()
     because: str = ""
-    """Added to the message when a word is refused."""
+    """Added to the message when a word or a number is refused."""
     key: str = ""
     """Of a list of objects: the field that tells them apart."""
     default: Any = msgspec.UNSET
@@ -80,7 +80,9 @@ FACTS: dict[str, Facts] = {
     "Role.failurePolicy": Facts(immutable=True),
     "Role.deletionTimeoutSeconds": Facts(minimum=0, maximum=INT32_MAX, immutable=True),
     "CompletionPolicy.minSucceeded": Facts(minimum=1, maximum=INT32_MAX, immutable=True),
-    "CompletionPolicy.maxFailed": Facts(minimum=-1, maximum=INT32_MAX, default=1, immutable=True),
+    "CompletionPolicy.maxFailed": Facts(
+        minimum=-1, maximum=INT32_MAX, because="-1 means never by count", default=1, immutable=True
+    ),
     "EventPolicy.event": Facts(max_length=MAX_STRING, words=_words(taskset.RoleEvent)),
     "EventPolicy.action": Facts(max_length=MAX_STRING, words=_words(taskset.Action)),
     "FailurePolicy.rules": Facts(max_items=MAX_RULES),
@@ -102,7 +104,6 @@ FACTS: dict[str, Facts] = {
     "TaskSetStatus.roleStatus": Facts(max_items=taskset.MAX_ROLES),
     "RoleStatus.name": Facts(max_length=MAX_STRING),
     "RoleStatus.phase": Facts(max_length=MAX_STRING),
-    "RoleStatus.state": Facts(max_length=MAX_STRING),
     "Condition.observedGeneration": Facts(int64=True),
 }
 
@@ -129,7 +130,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def meaning(self) -> str:
-        return fields.MEANING[self.key]
+        return fields.MEANING.get(self.key, "")
 
     @property
     def is_always_there(self) -> bool:

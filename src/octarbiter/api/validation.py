@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from octarbiter.api import defaults, fieldcheck, schema, taskset
+from octarbiter.api import defaults, fieldcheck, rules, schema, taskset
 from octarbiter.api.errors import FieldProblem
 from octarbiter.api.meta import Json
 
@@ -205,17 +205,12 @@ def _resized_after_the_end(
     before: list[tuple[int, Json]], after: list[tuple[int, Json]], status: Json
 ) -> Iterator[FieldProblem]:
     seen = [_object(role) for role in _list(status.get("roleStatus"))]
-    finished = [role.get("name") for role in seen if _has_finished(role)]
+    finished = [role.get("name") for role in seen if role.get("phase") in rules.FINISHED_PHASES]
     sizes = {role["name"]: role.get("replicas") for _, role in before}
     for index, role in after:
         name = role["name"]
         if name in finished and name in sizes and sizes[name] != role.get("replicas"):
             yield FieldProblem(f"spec.roles[{index}].replicas", f"cannot be changed: role {name} has finished")
-
-
-def _has_finished(role_status: Json) -> bool:
-    ended = (taskset.State.SUCCEEDED, taskset.State.FAILED)
-    return role_status.get("phase") == "TaskRoleCompleted" or role_status.get("state") in ended
 
 
 def _named_roles(spec: Json) -> list[tuple[int, Json]]:
@@ -233,4 +228,6 @@ def _list(value: Any) -> list[Any]:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """Numbers that no field allows, and Python would refuse to print, are as good as none."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= 64
+    return value if is_whole else None

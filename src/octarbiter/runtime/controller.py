@@ -64,19 +64,16 @@ class Controller(Generic[K]):
             again = await self._reconcile(key)
         except errors.Conflict as error:
             outcome = "conflict"
-            log.debug("somebody else wrote first, looking again", extra=self._about(key, error))
-            self.queue.retry(key)
+            log.debug("somebody else wrote first, looking again", extra=self._failed(key, error))
         except errors.ApiError as error:
             # No trace: the server's sentence says it all.
-            log.warning("reconcile failed, will try again", extra=self._about(key, error))
-            self.queue.retry(key, error.after if isinstance(error, errors.Retry) else 0.0)
+            log.warning("reconcile failed, will try again", extra=self._failed(key, error))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 outcome = "cancelled"
                 raise
             # A CancelledError that nobody meant for this worker comes from something reconcile waited for.
-            log.exception("reconcile failed, will try again", extra=self._about(key, error))
-            self.queue.retry(key)
+            log.exception("reconcile failed, will try again", extra=self._failed(key, error))
         else:
             outcome = "done"
             self.queue.forget(key)
@@ -85,12 +82,14 @@ class Controller(Generic[K]):
         finally:
             self._metrics.reconciles.labels(self.name, outcome).observe(loop.time() - started)
 
-    def _about(self, key: K, error: BaseException) -> dict[str, object]:
+    def _failed(self, key: K, error: BaseException) -> dict[str, object]:
+        """Has the key tried again; returns what to log."""
+        again_in_s = self.queue.retry(key, error.after if isinstance(error, errors.Retry) else 0.0)
         return {
             "controller": self.name,
             "key": str(key),
             "error": f"{type(error).__name__}: {error}",
-            "failures": self.queue.failures(key) + 1,
+            "again_in_s": round(again_in_s, 3),
         }
 
 

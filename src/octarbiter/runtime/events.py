@@ -20,9 +20,9 @@ from octarbiter.api import errors
 from octarbiter.api.core_kinds import Event, EventSource, ObjectReference
 from octarbiter.api.meta import ObjectMeta
 from octarbiter.api.scheme import EVENTS
+from octarbiter.runtime import backoff, telemetry
 from octarbiter.runtime import client as clients
 from octarbiter.runtime import clock as clocks
-from octarbiter.runtime import telemetry
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ CAPACITY = 1000
 REMEMBERED = 4096
 """Objects and reasons remembered for counting; the longest unheard-of is forgotten first."""
 TRIES = 5
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
 LONGEST_MESSAGE = 1024
 LONGEST_NAME = 253
 COMBINED = "(combined from similar events): "
@@ -114,6 +116,7 @@ class Recorder:
         self._topics: OrderedDict[Topic, dict[str, Telling]] = OrderedDict()
         self._buckets: OrderedDict[Topic, Bucket] = OrderedDict()
         self._waiting: OrderedDict[str, Telling] = OrderedDict()  # by name, oldest first
+        self._pauses = backoff.Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._news = asyncio.Event()
         self._closing = False
         self._writer: asyncio.Task[None] | None = None
@@ -164,7 +167,7 @@ class Recorder:
         if message in known:
             return known[message]
         words = message
-        if len(known.keys() - {COMBINED}) >= SIMILAR:
+        if len(known) >= SIMILAR:
             words, message = COMBINED, _shortened(COMBINED + message)
         if words not in known:
             known[words] = Telling(ref, type_, reason, _fresh_name(ref), self._clock.now())
@@ -203,8 +206,9 @@ class Recorder:
             await (self._update(telling) if telling.exists else self._create(telling))
             self._outcomes.labels("updated" if telling.exists else "created").inc()
             telling.exists = True
+            self._pauses.reset()
         except Exception as error:
-            again_in_s = _again_in_s(telling, error)
+            again_in_s = self._again_in_s(telling, error)
             if again_in_s is None or telling.tries >= TRIES:
                 # Refused (RBAC, a namespace being deleted), or a fault of ours: not worth the process.
                 self._outcomes.labels("failed").inc()
@@ -224,6 +228,18 @@ class Recorder:
             self._waiting[telling.name] = telling
             self._waiting.move_to_end(telling.name, last=False)
             await self._sleep(again_in_s)
+
+    def _again_in_s(self, telling: Telling, error: Exception) -> float | None:
+        """None: never."""
+        match error:
+            case errors.Retry():
+                return self._pauses.next_pause(min(error.after, LONGEST_PAUSE_S))
+            case errors.AlreadyExists() if not telling.exists:
+                return 0.0
+            case errors.NotFound() if telling.exists:
+                return 0.0
+            case _:
+                return None
 
     async def _create(self, telling: Telling) -> None:
         event = Event(
@@ -247,19 +263,6 @@ class Recorder:
         last = telling.last.replace(microsecond=0)
         patch = {"count": telling.count, "message": telling.message, "lastTimestamp": last}
         await self._client.merge_patch(EVENTS, telling.namespace, telling.name, patch)
-
-
-def _again_in_s(telling: Telling, error: Exception) -> float | None:
-    """None: never."""
-    match error:
-        case errors.Retry():
-            return max(min(error.after, 60.0), 0.5 * 2.0**telling.tries)
-        case errors.AlreadyExists() if not telling.exists:
-            return 0.0
-        case errors.NotFound() if telling.exists:
-            return 0.0
-        case _:
-            return None
 
 
 def _fresh_name(ref: ObjectReference) -> str:

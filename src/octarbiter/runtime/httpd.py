@@ -13,23 +13,22 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from octarbiter.api.errors import FieldProblem, Refused
+from octarbiter.runtime import settings
+
 log = logging.getLogger(__name__)
 
 Check = Callable[[], bool]
 
 
 class Endpoint:
+    """Serves between `async with`'s ends."""
+
     def __init__(
-        self,
-        host: str,
-        port: int,
-        *,
-        live: Mapping[str, Check],
-        ready: Mapping[str, Check],
-        registry: CollectorRegistry,
+        self, address: str, *, live: Mapping[str, Check], ready: Mapping[str, Check], registry: CollectorRegistry
     ) -> None:
-        self._host = host
-        self._port = port
+        """An empty address serves nothing."""
+        self._address = address
         self._registry = registry
         app = web.Application(client_max_size=1024)
         app.router.add_get("/healthz", _answer(live))
@@ -38,20 +37,28 @@ class Endpoint:
         app.router.add_get("/metrics", self._metrics)
         self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, shutdown_timeout=1.0)
 
-    async def start(self) -> None:
-        await self._runner.setup()
-        # aiohttp reads None as "every address"; an empty host must have been written by somebody to get here.
-        await web.TCPSite(self._runner, self._host or None, self._port).start()
-        log.info("serving health and metrics", extra={"addresses": [address[:2] for address in self._runner.addresses]})
+    async def __aenter__(self) -> Endpoint:
+        if self._address:
+            host, port = settings.host_and_port(self._address)
+            await self._runner.setup()
+            try:
+                # aiohttp reads None as "every address of the machine"; nobody gets that without having written ":8080".
+                await web.TCPSite(self._runner, host or None, port).start()
+            except OSError as error:
+                await self._runner.cleanup()
+                message = f"cannot listen on {self._address} ({error.strerror}); choose another, or none with ''"
+                raise Refused([FieldProblem("--health-address", message)]) from error
+            log.info("serving health and metrics", extra={"addresses": [each[:2] for each in self._runner.addresses]})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
 
     @property
     def port(self) -> int:
         """The one in use, where 0 was asked for."""
         port: int = self._runner.addresses[0][1]
         return port
-
-    async def stop(self) -> None:
-        await self._runner.cleanup()
 
     async def _metrics(self, request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))

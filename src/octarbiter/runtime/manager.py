@@ -13,44 +13,43 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from octarbiter.api.meta import Object
-from octarbiter.api.scheme import Resource
-from octarbiter.runtime import cache, controller, events, fairness, httpd, informer, leader, telemetry
 from octarbiter.runtime import client as clients
+from octarbiter.runtime import controller, events, fairness, httpd, informer, leader, telemetry
 from octarbiter.runtime import settings as options
 from octarbiter.runtime.kubeconfig import Connection
 
-T = TypeVar("T", bound=Object)
-K = TypeVar("K", bound=str)
-
-DRAIN_S = 10.0
-"""Reconciles in progress get so long to end."""
-READS = 8
-"""Requests besides the writes."""
+COMPONENT = "octarbiter-controller"
+DRAIN_S = 10.0  # reconciles in progress get so long to end
+READS = 8  # requests besides the writes
 
 log = logging.getLogger(__name__)
 
 
 class Manager:
-    """`assemble` adds informers and controllers, `run` does the rest. Needs a running event loop."""
+    """Fill `informers` and `controllers`, then `run`. Needs a running event loop."""
 
     def __init__(
-        self,
-        settings: options.Settings,
-        connection: Connection,
-        *,
-        component: str = "octarbiter-controller",
-        leave: Callable[[int], None] = os._exit,
+        self, settings: options.Settings, connection: Connection, leave: Callable[[int], None] = os._exit
     ) -> None:
         self.settings = settings
         self.metrics = metrics = telemetry.Metrics()
+        self.informers: list[informer.Informer[Any]] = []
+        self.controllers: list[controller.Controller[Any]] = []
+        self._leave = leave
+        self._stop = asyncio.Event()
+
+        def count(verb: str, resource: str, code: int) -> None:
+            metrics.requests.labels(verb, resource, str(code)).inc()
+
         # Repetition belongs to the queues: a write repeated by the client would not ask again whether we still lead.
-        self.client = self._client(connection, settings.write_concurrency + READS)
-        # Neither the lease nor events may wait for a connection behind thirty-two slow writes.
-        self._aside = self._client(connection, 4)
+        self.client = clients.Client(
+            connection, concurrency=settings.write_concurrency + READS, retry_for_s=0.0, observer=count
+        )
+        # Neither the lease nor events may wait for a connection behind a crowd of slow writes.
+        self._aside = clients.Client(connection, concurrency=4, retry_for_s=0.0, observer=count)
         self.elector = leader.Elector(
             self._aside,
             namespace=settings.lease_namespace,
@@ -58,97 +57,55 @@ class Manager:
             timing=leader.Timing(settings.lease_duration_s, settings.renew_deadline_s, settings.retry_period_s),
             metrics=metrics,
         )
-        self.gate = fairness.FairGate(
-            settings.write_concurrency, self.elector.require if settings.leader_elect else None
+        self.recorder = events.Recorder(
+            self._aside, component=COMPONENT, instance=self.elector.identity, metrics=metrics
         )
+        guard = self.elector.require if settings.leader_elect else None
+        self.gate = fairness.FairGate(settings.write_concurrency, guard)
         metrics.writes_in_flight.set_function(lambda: self.gate.in_flight)
         metrics.writes_allowed.set_function(lambda: self.gate.allowed)
-        self.recorder = events.Recorder(
-            self._aside, component=component, instance=self.elector.identity, metrics=metrics
-        )
-        self._informers: list[informer.Informer[Any]] = []
-        self._controllers: list[controller.Controller[Any]] = []
-        self._leave = leave
-        self._stop = asyncio.Event()
-
-    def informer(
-        self,
-        resource: Resource[T],
-        *,
-        label_selector: str = "",
-        indexes: dict[str, cache.IndexFunction[T]] | None = None,
-        on_change: cache.OnChange[T] | None = None,
-    ) -> informer.Informer[T]:
-        made = informer.Informer(
-            self.client,
-            resource,
-            namespace=self.settings.namespace if resource.namespaced else "",
-            label_selector=label_selector,
-            indexes=indexes,
-            on_change=on_change,
-        )
-        self._informers.append(made)
-        return made
-
-    def controller(self, name: str, reconcile: Callable[[str], Awaitable[float | None]]) -> controller.Controller[str]:
-        made = controller.Controller(name, reconcile, workers=self.settings.workers, metrics=self.metrics)
-        self._controllers.append(made)
-        return made
 
     async def run(self) -> int:
         """The process's exit code: 0 after a signal, 1 after a failure."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
-        endpoint = self._endpoint()
-        try:
-            if endpoint:
-                await endpoint.start()
-            return await self._run_parts()
-        finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
-            if endpoint:
-                await endpoint.stop()
-            await self.client.close()
-            await self._aside.close()
-
-    async def _run_parts(self) -> int:
-        self.recorder.start()
-        watching = [asyncio.create_task(each.run(), name=each.resource.plural) for each in self._informers]
-        acting = asyncio.create_task(self._act(), name="acting")
-        stopped = asyncio.create_task(self._stop.wait())
-        parts = {acting, *watching}
-        await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
-        # Caches stay true while the last reconciles end.
-        await _end([stopped, acting])
-        await self.recorder.stop()
-        await _end(watching)
-        failures = [part for part in parts if not part.cancelled() and (part.exception() or not self._stop.is_set())]
-        for part in failures:
-            log.error("a part of the process failed", exc_info=part.exception(), extra={"part": part.get_name()})
-        return 1 if failures else 0
+        async with self.client, self._aside, self._endpoint():
+            self.recorder.start()
+            watching = [asyncio.create_task(each.run(), name=each.resource.plural) for each in self.informers]
+            acting = asyncio.create_task(self._act(), name="acting")
+            stopped = asyncio.create_task(self._stop.wait())
+            await asyncio.wait({stopped, acting, *watching}, return_when=asyncio.FIRST_COMPLETED)
+            await _end([stopped, acting])
+            await self.recorder.stop()
+            await _end(watching)  # last: caches stay true while the last reconciles end
+        failed = [part for part in (acting, *watching) if not part.cancelled()]
+        for part in failed:
+            log.error("a part of the process ended", exc_info=part.exception(), extra={"part": part.get_name()})
+        return 1 if failed else 0
 
     async def _act(self) -> None:
-        for each in self._informers:
+        for each in self.informers:
             await each.synced.wait()
         gc.collect()
         gc.freeze()  # what was listed stays: the collector need not walk through it again and again
-        log.info("all caches are filled", extra={each.resource.plural: len(each.cache) for each in self._informers})
+        log.info("all caches are filled", extra={each.resource.plural: len(each.cache) for each in self.informers})
         if self.settings.leader_elect:
             await self.elector.run(self._control, self._lost)
         else:
             await self._control()
 
     async def _control(self) -> None:
-        running = [asyncio.create_task(each.run(), name=each.name) for each in self._controllers]
+        running = [asyncio.create_task(each.run(), name=each.name) for each in self.controllers]
         try:
-            await asyncio.gather(*(asyncio.shield(task) for task in running))
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in self._controllers:
+            for each in self.controllers:
                 each.stop()
             await asyncio.wait(running, timeout=DRAIN_S)
             await _end(running)
+        for task in (ended for ended in running if not ended.cancelled()):
+            task.result()
 
     def _lost(self) -> None:
         logging.shutdown()
@@ -160,42 +117,34 @@ class Manager:
         log.info("stopping; a second signal stops at once")
         self._stop.set()
 
-    def _endpoint(self) -> httpd.Endpoint | None:
-        if not self.settings.health_address:
-            return None
-        host, port = options.host_and_port(self.settings.health_address)
+    def _endpoint(self) -> httpd.Endpoint:
         # Alive is who answers: a part that fails ends the process.
-        ready = {f"informer-{each.resource.plural}": each.synced.is_set for each in self._informers}
-        return httpd.Endpoint(host, port, live={}, ready=ready, registry=self.metrics.registry)
-
-    def _client(self, connection: Connection, concurrency: int) -> clients.Client:
-        def count(verb: str, resource: str, code: int) -> None:
-            self.metrics.requests.labels(verb, resource, str(code)).inc()
-
-        return clients.Client(connection, concurrency=concurrency, retry_for_s=0.0, observer=count)
+        ready = {f"informer-{each.resource.plural}": each.synced.is_set for each in self.informers}
+        return httpd.Endpoint(self.settings.health_address, live={}, ready=ready, registry=self.metrics.registry)
 
 
 def main(settings: options.Settings, connection: Connection, assemble: Callable[[Manager], None]) -> int:
+    """`assemble` fills the manager's informers and controllers."""
+
     async def whole() -> int:
         manager = Manager(settings, connection)
         assemble(manager)
         return await manager.run()
 
     telemetry.set_up_logs(settings.log_format, settings.log_level)
-    return _run(whole())
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        return runner.run(whole())
 
 
-def _run(main: Coroutine[Any, Any, int]) -> int:
+def _loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
-async def _end(tasks: list[asyncio.Task[Any]]) -> None:
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
+    await asyncio.gather(*tasks, return_exceptions=True)

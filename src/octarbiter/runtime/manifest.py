@@ -4,7 +4,7 @@ Read as kubectl reads it: YAML 1.1 booleans, no base-60 numbers, dates stay stri
 merge keys. Unlike kubectl we refuse what is surely a mistake (a key written twice) or an attack (size, depth, aliases
 that grow). That is why the objects are built here from libyaml's events and not by PyYAML's constructors: those
 recurse, follow aliases without measure, overwrite silently, and read `22:22` as 1342. JSON takes the same way, being
-YAML but for one escape, and so gets the same checks and the same positions.
+YAML but for a few characters, and so gets the same checks and the same positions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 100
 MAX_PROBLEMS = 20
 
-# JSON writes what lies beyond 16 bits as two escapes, YAML as one.
+# Where JSON is not YAML: it writes what lies beyond 16 bits as two escapes, and it takes these characters as they are,
+# which YAML folds like line ends or does not allow.
+_ONLY_JSON = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
@@ -70,7 +72,7 @@ def _text(data: bytes | str) -> str:
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
         raise _Fatal(f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
     if text.lstrip().startswith(("{", "[")):
-        text = _SURROGATES.sub(_joined, text)
+        text = _ONLY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", _SURROGATES.sub(_joined, text))
     return text
 
 
@@ -167,6 +169,8 @@ class _Reader:
 
     def _key(self, event: yaml.ScalarEvent, value: Any) -> None:
         top, line = self._open[-1], _line(event)
+        if value is None:
+            raise _Fatal("a key cannot be null", _where(event.start_mark))
         # JSON knows only strings as keys; kubectl makes strings of the others, too.
         key = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         first = top.lines.setdefault(key, line)

@@ -18,10 +18,13 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
+from octarbiter.runtime import backoff
+
 K = TypeVar("K", bound=Hashable)
 
-FIRST_RETRY_S = 0.05
-LAST_RETRY_S = 60.0
+SHORTEST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 60.0
+"""Of a key that failed."""
 
 Moment = tuple[float, int]
 """A time and a running number: no two are equal, so ties go to the first and keys need not be comparable."""
@@ -51,10 +54,11 @@ class Queue(Generic[K]):
         self._delayed: list[tuple[Moment, K]] = []  # heap of `_due`
         self._not_before: dict[K, Moment] = {}
         self._cooling: list[tuple[Moment, K]] = []  # heap of `_not_before`, only to forget in time
-        self._failures: dict[K, int] = {}
+        self._pauses: dict[K, backoff.Backoff] = {}
         self._moments = 0
         self._getters: deque[asyncio.Future[None]] = deque()
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Handle | None = None
+        self._alarm_at = 0.0  # kept here: uvloop's handle of a time that has come does not tell it
         self._shut = False
 
     def __len__(self) -> int:
@@ -73,20 +77,18 @@ class Queue(Generic[K]):
         self._schedule(key, self._now() + max(0.0, seconds))
         self._set_alarm()
 
-    def retry(self, key: K, at_least_s: float = 0.0) -> None:
-        """Again after a pause that doubles with every failure until `forget`; jitter keeps keys out of step."""
-        failures = self._failures.get(key, 0)
-        self._failures[key] = failures + 1
-        pause = min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures, 32))
-        jittered = max(FIRST_RETRY_S, pause * (0.5 + 0.5 * self._dice()))
-        self.add_after(key, max(jittered, at_least_s))
+    def retry(self, key: K, at_least_s: float = 0.0) -> float:
+        """Again after a pause, which is returned, and which grows with every failure until `forget`."""
+        pauses = self._pauses.get(key)
+        if pauses is None:
+            pauses = self._pauses[key] = backoff.Backoff(2 * SHORTEST_PAUSE_S, LONGEST_PAUSE_S, self._dice)
+        pause = pauses.next_pause(at_least_s)
+        self.add_after(key, pause)
+        return pause
 
     def forget(self, key: K) -> None:
         """It went well: the next `retry` starts with the shortest pause."""
-        self._failures.pop(key, None)
-
-    def failures(self, key: K) -> int:
-        return self._failures.get(key, 0)
+        self._pauses.pop(key, None)
 
     def cooldown(self, key: K, seconds: float) -> None:
         """Do not hand the key out again until so long after its present start (after now, if nobody has it).
@@ -187,10 +189,10 @@ class Queue(Generic[K]):
             return
         due = self._delayed[0][0][0]
         if self._alarm is not None:
-            if self._alarm.when() <= due:
+            if self._alarm_at <= due:
                 return
             self._alarm.cancel()
-        self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+        self._alarm, self._alarm_at = asyncio.get_running_loop().call_at(due, self._ring), due
 
     def _ring(self) -> None:
         self._alarm = None

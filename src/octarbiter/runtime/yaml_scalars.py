@@ -36,11 +36,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 def value_of(text: str, tag: str | None, is_plain: bool) -> Any:
     """Raises ValueError with a sentence."""
-    if tag in (None, "!"):
+    if tag is None:
         return plain(text) if is_plain else text
-    if tag == f"{TAG}str":
+    if tag in ("!", f"{TAG}str"):
         return text
-    name = tag.removeprefix(TAG) if tag else ""
+    name = tag.removeprefix(TAG)
     if name not in _TYPES:
         raise ValueError(f"the tag {shown_tag(tag)} is not supported")
     value = plain(text)
@@ -61,7 +61,7 @@ def plain(text: str) -> Any:
         raise ValueError(f"{text} cannot be written in JSON; quote it if it is a word")
     if text[0] not in "+-.0123456789":
         return text
-    digits = text if text[0] == "." else text.replace("_", "")
+    digits = text.replace("_", "")
     if len(digits) <= _INT_DIGITS and (whole := _INT.fullmatch(digits)) and _fits(value := _int(*whole.groups())):
         return value
     if _FLOAT.fullmatch(digits):

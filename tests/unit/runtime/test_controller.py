@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -74,11 +75,11 @@ def test_a_failing_key_is_tried_again_with_growing_pauses_and_harms_no_other(
         await asyncio.sleep(100)
         assert sum(key.startswith("good") for key, _ in bench.calls) == 20
         times = bench.times("bad")
-        pauses = [after - before for before, after in zip(times, times[1:], strict=False)]
+        pauses = [after - before for before, after in itertools.pairwise(times)]
         assert len(pauses) == 6
-        assert all(0.025 * 2**n <= pause <= 0.05 * 2**n + 1e-9 for n, pause in enumerate(pauses) if n)
+        assert all(0.05 * 2**n <= pause + 1e-9 <= 0.1 * 2**n + 1e-6 for n, pause in enumerate(pauses))
         assert bench.outcomes("error") == 6
-        assert bench.controller.queue.failures("bad") == 0, "forgotten after the success"
+        assert bench.controller.queue.retry("bad") <= 0.1, "the failures are forgotten after a success"
         await bench.stop()
 
     with caplog.at_level(logging.INFO):
@@ -109,15 +110,13 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_asked(in_virtual_time: Ru
         start = now()
         bench.controller.queue.add("a")
         await asyncio.sleep(100)
-        assert bench.times("a") == pytest.approx([start, start + 20])
+        assert bench.times("a") == pytest.approx([start, start + 20], abs=0.1)
         await bench.stop()
 
     in_virtual_time(story())
 
 
-def test_a_conflict_is_normal_and_looked_at_again_soon(
-    in_virtual_time: Run, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_conflict_is_normal_and_looked_at_again_soon(in_virtual_time: Run, caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         bench = Scripted({"a": [errors.Conflict(Status(code=409))]})
         bench.controller.queue.add("a")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
+from octarbiter.api.errors import Refused
 from octarbiter.runtime import httpd, telemetry
 
 Get = Callable[[str], "aiohttp.client._RequestContextManager"]
@@ -16,13 +17,11 @@ async def endpoint(
     live: Mapping[str, httpd.Check] = {}, ready: Mapping[str, httpd.Check] = {}
 ) -> AsyncIterator[tuple[Get, telemetry.Metrics]]:
     metrics = telemetry.Metrics()
-    served = httpd.Endpoint("127.0.0.1", 0, live=live, ready=ready, registry=metrics.registry)
-    await served.start()
-    try:
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{served.port}") as session:
-            yield session.get, metrics
-    finally:
-        await served.stop()
+    async with (
+        httpd.Endpoint("127.0.0.1:0", live=live, ready=ready, registry=metrics.registry) as served,
+        aiohttp.ClientSession(f"http://127.0.0.1:{served.port}") as session,
+    ):
+        yield session.get, metrics
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
@@ -61,3 +60,17 @@ async def test_metrics_are_served_as_prometheus_reads_them() -> None:
 async def test_there_is_nothing_else() -> None:
     async with endpoint() as (get, _), get("/debug") as answer:
         assert answer.status == 404
+
+
+async def test_an_empty_address_serves_nothing() -> None:
+    registry = telemetry.Metrics().registry
+    async with httpd.Endpoint("", live={}, ready={}, registry=registry) as served:
+        with pytest.raises(IndexError):
+            _ = served.port
+
+
+async def test_a_port_in_use_is_an_error_and_not_a_silent_start() -> None:
+    registry = telemetry.Metrics().registry
+    async with httpd.Endpoint("127.0.0.1:0", live={}, ready={}, registry=registry) as first:
+        with pytest.raises(Refused, match=r"--health-address: cannot listen on .*address already in use"):
+            await httpd.Endpoint(f"127.0.0.1:{first.port}", live={}, ready={}, registry=registry).__aenter__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octarbiter.api import taskset as api
-from octarbiter.core.lifecycle import actions, completion, ending, observe, roles
+from octarbiter.core.lifecycle import actions, completion, ending, names, observe, roles
 from octarbiter.core.lifecycle.phases import TaskSetPhase
 from octarbiter.core.lifecycle.work import LOST, SPEC_INVALID, Work, replace
 
@@ -60,6 +60,7 @@ def wait_for_retry(work: Work) -> None:
         return
     if due is not None and work.now < due:
         work.look_again(due)
+        work.look_again(work.deadline())
         work.say(f"retry {work.status.total_retried_count + 1} of {work.spec.retry_policy.budget} at {due:%H:%M:%SZ}")
         return
     charge = 0 if work.status.verdict == LOST else 1
@@ -110,9 +111,10 @@ def _request(work: Work) -> None:
         work.say(f"waits until {len(alive)} pods of the last attempt have stopped: {alive[0]}")
         return
     work.move(TaskSetPhase.CREATION_REQUESTED)
+    name = names.control_unit(work.taskset.metadata.name, work.status.attempt)
     refusal = work.seen.refusals.get(observe.CONTROL_UNIT)
+    work.say(observe.short(refusal.message) if refusal is not None else f"control unit {name} is being made")
     if refusal is not None and work.now < refusal.again_at:
         work.look_again(refusal.again_at)
-        work.say(refusal.message)
         return
     work.ask(actions.CreateControlUnit(work.status.attempt))

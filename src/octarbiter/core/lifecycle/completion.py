@@ -90,7 +90,8 @@ def end_of(roles: Sequence[api.Role], statuses: Iterable[api.RoleStatus]) -> Ver
     """Does what the roles came to end the TaskSet? Earliest finish first, then the order of the spec."""
     by_name = {status.name: status for status in statuses}
     judged = [(status.trigger, role, status) for role in roles if (status := by_name[role.name]).trigger is not None]
-    in_time = sorted(judged, key=lambda item: (item[0].at is None, item[0].at))
+    # A role that failed because another did has no replica to blame, and comes after it.
+    in_time = sorted(judged, key=lambda item: (item[0].at is None, item[0].at, item[0].index is None))
     for trigger, role, status in in_time:
         match action_for(role, trigger.event):
             case api.Action.TASKSET_SUCCEEDED:

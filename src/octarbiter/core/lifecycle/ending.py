@@ -43,7 +43,6 @@ def lose(work: Work) -> None:
 
 def clear(work: Work) -> None:
     """Stop what runs; when nothing runs, remove everything of the attempt, or what need not be kept."""
-    work.withdraw_creations()
     roles.follow_all(work)
     roles.close_all(work)
     pods = work.seen.pods
@@ -56,6 +55,7 @@ def clear(work: Work) -> None:
     leaving = [pod for pod in pods if pod.metadata.uid not in kept]
     if kept and leaving:
         work.remove(leaving)
+        work.say(f"removes {len(leaving)} finished pods, keeps {len(kept)}")
         return
     if not kept:
         work.move(TaskSetPhase.DELETION_REQUESTED)
@@ -92,15 +92,17 @@ def will_retry(work: Work) -> bool:
 
 
 def retained(work: Work) -> frozenset[str]:
-    """UIDs of the pods that stay after the end: each replica's last one, as podRetention says."""
+    """UIDs of the pods that stay after the end: each replica's last one, as podRetention says. Found by name, because
+    a large status does not keep the UID of every pod."""
     if work.spec.pod_retention == api.PodRetention.NONE:
         return frozenset()
-    return frozenset(
-        replica.pod_uid
+    wanted = {
+        names.pod(work.taskset.metadata.name, status.name, work.status.attempt, replica.attempt, replica.index)
         for status in work.roles
         for replica in status.replica_status
-        if replica.pod_uid and (work.spec.pod_retention == api.PodRetention.ALL or replica.outcome == completion.FAILED)
-    ) & frozenset(pod.metadata.uid for pod in work.seen.pods)
+        if work.spec.pod_retention == api.PodRetention.ALL or replica.outcome == completion.FAILED
+    }
+    return frozenset(pod.metadata.uid for pod in work.seen.pods if pod.metadata.name in wanted)
 
 
 def _arrange_retry(work: Work) -> None:

@@ -210,7 +210,8 @@ def _departure(pod: Pod, sit: Situation) -> tuple[datetime | None, bool, str]:
     if asked is None or timeout is None:
         return None, False, message
     due = asked + timedelta(seconds=timeout)
-    return due, sit.now >= due, f"{message}; it is removed by force at {due:%H:%M:%SZ}"
+    told = f"{message}; it is removed by force at {due:%H:%M:%SZ}"
+    return (due, False, told) if sit.now < due else (None, True, told)
 
 
 def _ended(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, others: Sequence[Pod], sit: Situation) -> Followed:

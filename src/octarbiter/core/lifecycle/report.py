@@ -151,6 +151,9 @@ def conditions(status: api.TaskSetStatus) -> list[Condition]:
     message = status.state_message
     wanted = [
         ("Running", status.state == api.State.RUNNING, status.state or "Waiting"),
+        # The verdict, before everything is cleared away; the words are those of batch/v1 Jobs.
+        ("SuccessCriteriaMet", status.verdict == api.State.SUCCEEDED, _reason(status)),
+        ("FailureTarget", status.verdict == api.State.FAILED, _reason(status)),
         ("Suspended", status.suspended_at is not None and not over, "SuspendRequested"),
         ("Succeeded", over and status.state == api.State.SUCCEEDED, _reason(status)),
         ("Failed", over and status.state == api.State.FAILED, _reason(status)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import graphlib
+from collections.abc import Sequence
+
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import completion, observe, replicas, waiting
 from octarbiter.core.lifecycle.phases import ReplicaPhase, RolePhase
@@ -9,9 +12,52 @@ from octarbiter.core.lifecycle.replicas import Stop
 from octarbiter.core.lifecycle.work import LOST, Work, replace
 
 
+def advance_all(work: Work) -> None:
+    """Those that a role depends on come before it, wherever they stand in the spec: what they came to counts at once."""
+    for number in _dependencies_first(work.spec.roles):
+        _advance(work, number)
+
+
 def follow_all(work: Work) -> None:
     for number in range(len(work.spec.roles)):
         _follow(work, number)
+
+
+def _dependencies_first(roles: Sequence[api.Role]) -> list[int]:
+    numbers = {role.name: number for number, role in enumerate(roles)}
+    needs = {number: [numbers[name] for name in role.depends_on] for number, role in enumerate(roles)}
+    depth: dict[int, int] = {}
+    for number in graphlib.TopologicalSorter(needs).static_order():
+        depth[number] = max((depth[needed] + 1 for needed in needs[number]), default=0)
+    return sorted(numbers.values(), key=depth.__getitem__)
+
+
+def _advance(work: Work, number: int) -> None:
+    """Follow a role, take its verdict if it is due, and then stop what remains of it, whatever the eventPolicy."""
+    role, before, asked = work.spec.roles[number], work.roles[number], work.asked()
+    _follow(work, number)
+    status = work.roles[number]
+    if status.trigger is None:
+        verdict = _failed_dependency(work, role) or completion.verdict_of(role, status.replica_status, work.now)
+        if verdict is None:
+            work.roles[number] = _told(work, status)
+            return
+        work.take_back(asked)
+        status = replace(undone(before, status), trigger=verdict.trigger)
+        work.roles[number] = work.moved_role(status, RolePhase.CLEANING_PENDING, verdict.state, verdict.trigger.message)
+        _follow(work, number)
+    _close(work, number)
+
+
+def undone(before: api.RoleStatus, after: api.RoleStatus) -> api.RoleStatus:
+    """A verdict was among what this look found: retries that it would have begun are not begun, nor charged."""
+    return replace(
+        after,
+        replica_status=[
+            now if now.outcome or now.lost_count > was.lost_count else was
+            for was, now in zip(before.replica_status, after.replica_status, strict=True)
+        ],
+    )
 
 
 def _follow(work: Work, number: int) -> None:
@@ -77,25 +123,6 @@ def _counted(status: api.RoleStatus) -> api.RoleStatus:
             case _ if replica.pod_uid and replica.phase != ReplicaPhase.RETRY_PENDING:
                 active += 1
     return replace(status, active=active, succeeded=succeeded, failed=failed, stopped=stopped)
-
-
-def judge(work: Work) -> None:
-    """Take the verdicts that are due, and stop what remains of the roles that have theirs, whatever the eventPolicy."""
-    for number, role in enumerate(work.spec.roles):
-        status = work.roles[number]
-        if status.trigger is None:
-            verdict = _failed_dependency(work, role) or completion.verdict_of(role, status.replica_status, work.now)
-            if verdict is None:
-                work.roles[number] = _told(work, status)
-                continue
-            status = replace(status, trigger=verdict.trigger)
-            work.roles[number] = work.moved_role(
-                status, RolePhase.CLEANING_PENDING, verdict.state, verdict.trigger.message
-            )
-            # What was to be made for it a moment ago is not made.
-            work.withdraw_creations(frozenset({role.name}))
-            _follow(work, number)
-        _close(work, number)
 
 
 def _told(work: Work, status: api.RoleStatus) -> api.RoleStatus:

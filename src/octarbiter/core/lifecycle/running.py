@@ -28,13 +28,15 @@ def run(work: Work) -> None:
         ending.take(work, completion.Verdict(api.State.FAILED, work.deadline_trigger()))
         return
     work.remove(work.stale)
-    _ensure_service(work)
     _rescale(work)
-    roles.follow_all(work)
-    roles.judge(work)
+    before, asked = list(work.roles), work.asked()
+    _ensure_service(work)
+    roles.advance_all(work)
     _note_start(work)
     end = completion.end_of(work.spec.roles, work.roles) or _invalid(work)
     if end is not None:
+        work.take_back(asked)
+        work.roles = [roles.undone(was, now) for was, now in zip(before, work.roles, strict=True)]
         ending.take(work, end)
     elif work.is_suspended:
         _rest_suspended(work)

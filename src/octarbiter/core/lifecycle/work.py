@@ -68,16 +68,12 @@ class Work:
     def ask(self, *wanted: actions.Action) -> None:
         self.actions.update(dict.fromkeys(wanted))
 
-    def withdraw_creations(self, roles: frozenset[str] | None = None) -> None:
-        """Of all roles (then the Service's, too) or of some."""
-        self.actions = {
-            action: None
-            for action in self.actions
-            if not (
-                (isinstance(action, actions.CreatePod) and (roles is None or action.role in roles))
-                or (isinstance(action, actions.CreateService) and roles is None)
-            )
-        }
+    def asked(self) -> tuple[dict[actions.Action, None], list[datetime]]:
+        """A mark to go back to with `take_back`."""
+        return dict(self.actions), list(self.again)
+
+    def take_back(self, to: tuple[dict[actions.Action, None], list[datetime]]) -> None:
+        self.actions, self.again = dict(to[0]), list(to[1])
 
     def remove(self, pods: Iterable[Pod]) -> None:
         for pod in pods:

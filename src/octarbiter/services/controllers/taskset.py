@@ -16,7 +16,7 @@ import msgspec
 from octarbiter.api import codec, errors, scheme, validation
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Node, ObjectReference
-from octarbiter.api.meta import Object
+from octarbiter.api.meta import Json, Object
 from octarbiter.api.pod import Pod
 from octarbiter.core.lifecycle import names, report, story
 from octarbiter.core.lifecycle.actions import CreateControlUnit, Told
@@ -160,7 +160,7 @@ class TaskSetController:
             memory.ahead_since = None
             return
         meta = taskset.metadata
-        operations = [
+        operations: list[Json] = [
             {"op": "test", "path": "/metadata/uid", "value": meta.uid},
             # Decided on this version: if it is another by now, the server answers Conflict.
             {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},

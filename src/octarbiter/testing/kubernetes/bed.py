@@ -107,7 +107,7 @@ class Status:
 
 
 class NotUp(Exception):
-    """The bed did not come up, or is up already."""
+    """The bed did not come up, is up already, or is not ours to take down."""
 
 
 def up(
@@ -157,7 +157,10 @@ def down() -> bool:
     pid = _holder()
     if pid is None:
         return False
-    os.kill(pid, signal.SIGTERM)
+    if pid < 1:
+        raise NotUp("the test bed was started outside of this container and can only be taken down there")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
     with _lock_file() as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
     return True

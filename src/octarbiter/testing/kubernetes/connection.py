@@ -26,13 +26,12 @@ class ApiError(Exception):
 class Connection:
     """Safe to share between threads; requests go one after the other."""
 
-    def __init__(self, url: str, ca_pem: bytes, token: str) -> None:
+    def __init__(self, url: str, ca_pem: bytes, token: str, *, timeout_s: float = 30.0) -> None:
         parts = urlsplit(url)
         self._token = token
         self._lock = threading.Lock()
-        self._http = http.client.HTTPSConnection(
-            parts.hostname or "", parts.port, timeout=30, context=ssl.create_default_context(cadata=ca_pem.decode())
-        )
+        context = ssl.create_default_context(cadata=ca_pem.decode())
+        self._http = http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=timeout_s, context=context)
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         """The decoded answer. OSError if there is no server, ApiError if it says no."""

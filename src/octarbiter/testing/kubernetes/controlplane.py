@@ -57,6 +57,8 @@ class ControlPlane:
         self._stream = stream
         self._processes: dict[str, processes.Process] = {}
         self._scratch: scratch.Scratch | None = None
+        self._connection: connection.Connection | None = None
+        self._probe: connection.Connection | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -88,8 +90,9 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End everything and remove the directory; harmless when nothing runs."""
+        self._disconnect()
         for process in reversed(self._processes.values()):
-            process.stop(grace_s=5.0)
+            process.stop(grace_s=2.0)
         if self._scratch is not None:
             self._scratch.remove()
             self._scratch = None
@@ -157,6 +160,8 @@ class ControlPlane:
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         """One API call as admin: the decoded answer, or `connection.ApiError`."""
+        if self._connection is None:
+            raise OSError("the control plane is not running")
         return self._connection.request(method, path, body, content_type)
 
     def create_namespace(self, prefix: str = "test-") -> str:
@@ -193,7 +198,10 @@ class ControlPlane:
             port = _free_port(self.bind_address)
             self.url = f"https://{_bracketed(self.bind_address)}:{port}"
             self._credentials.write_kubeconfigs(self.url)
+            self._disconnect()
             self._connection = connection.Connection(self.url, self.authority.pem, self.admin_token)
+            # Whoever else has the port may let us wait; the server itself answers at once or not at all.
+            self._probe = connection.Connection(self.url, self.authority.pem, self.admin_token, timeout_s=3.0)
             apiserver = self._process("kube-apiserver", self._flags_of_apiserver(port))
             apiserver.start()
             try:
@@ -266,10 +274,19 @@ class ControlPlane:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.directory), "TMPDIR": str(self.directory)}
 
     def _is_ready(self) -> bool:
-        return self._connection.answers("/readyz")
+        return self._answers("/readyz")
 
     def _has_service_account(self, namespace: str) -> bool:
-        return self._connection.answers(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+        return self._answers(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+
+    def _answers(self, path: str) -> bool:
+        return self._probe is not None and self._probe.answers(path)
+
+    def _disconnect(self) -> None:
+        for kept in (self._connection, self._probe):
+            if kept is not None:
+                kept.close()
+        self._connection = self._probe = None
 
 
 def _free_port(address: str) -> int:

@@ -35,6 +35,7 @@ class FakeNodes:
         self._capacity = {"cpu": cpu, "memory": memory, "pods": str(pods), "ephemeral-storage": "1Ti"}
         self._capacity |= resources or {}
         self._labels = dict(labels or {})
+        self._made = 0
         self.names: list[str] = []
         self.process: processes.Process | None = None
 
@@ -68,10 +69,11 @@ class FakeNodes:
 
     def add(self, count: int, resources: Mapping[str, str] | None = None) -> list[str]:
         """More nodes, these with other or additional resources. They are ready when this returns."""
-        first = len(self.names)
-        names = [f"fake-{number}" for number in range(first, first + count)]
         capacity = self._capacity | dict(resources or {})
-        for number, name in enumerate(names, first):
+        numbers = range(self._made, self._made + count)
+        self._made += count
+        names = [f"fake-{number}" for number in numbers]
+        for number, name in zip(numbers, names, strict=True):
             self._control_plane.request("POST", "/api/v1/nodes", self._node(name, number, capacity))
         self.names += names
         self._wait_until_ready(names)
@@ -82,9 +84,7 @@ class FakeNodes:
 
     def lose_node(self, name: str) -> None:
         """The node falls silent, with all pods on it: no heartbeat, no more status, no deletion is confirmed."""
-        for pod in self._pods_on(name):
-            self._annotate(_path(pod), {fakepods.SILENT: "true"})
-        self._wait(lambda: all(_is_silenced(pod) for pod in self._pods_on(name)), f"the pods on {name} to fall silent")
+        self._wait(lambda: self._is_silent(name), f"the pods on {name} to fall silent")
         self._annotate(f"/api/v1/nodes/{name}", {_MANAGED: None})
         condition = {
             "type": "Ready",
@@ -95,11 +95,12 @@ class FakeNodes:
         self._patch_node(name, {"status": {"conditions": [condition]}}, "/status")
 
     def restore_node(self, name: str) -> None:
-        """A lost node is back, and tells what became of its pods."""
+        """A lost node is back, tells what became of its pods, and takes new ones."""
         for pod in self._pods_on(name):
-            self._annotate(_path(pod), {fakepods.SILENT: None, fakepods.SILENCED: None})
+            self._annotate_pod(pod, {fakepods.SILENT: None, fakepods.SILENCED: None})
         self._annotate(f"/api/v1/nodes/{name}", {_MANAGED: "fake"})
         self._wait_until_ready([name])
+        self._wait(lambda: not self._taints_of(name), f"the controller manager to trust {name} again")
 
     def remove_node(self, name: str) -> None:
         """The node is no more, as when a machine is taken out of the cluster."""
@@ -142,6 +143,24 @@ class FakeNodes:
         nodes = self._control_plane.request("GET", "/api/v1/nodes?resourceVersion=0")["items"]
         return {node["metadata"]["name"] for node in nodes if _is_ready(node)}
 
+    def _is_silent(self, name: str) -> bool:
+        """Asks each pod there for silence; again and again, because pods come and go meanwhile."""
+        speaking = [pod for pod in self._pods_on(name) if not _is_silenced(pod)]
+        for pod in speaking:
+            self._annotate_pod(pod, {fakepods.SILENT: "true"})
+        return not speaking
+
+    def _annotate_pod(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
+        meta = pod["metadata"]
+        try:
+            self._annotate(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", annotations)
+        except connection.ApiError as refusal:
+            if refusal.status != 404:
+                raise
+
+    def _taints_of(self, name: str) -> list[Any]:
+        return list(self._control_plane.request("GET", f"/api/v1/nodes/{name}")["spec"].get("taints", ()))
+
     def _pods_on(self, name: str) -> list[dict[str, Any]]:
         found = self._control_plane.request("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={name}")
         return list(found["items"])
@@ -161,11 +180,6 @@ class FakeNodes:
                 log = processes.tail(self.process.log) if self.process else "(not started)"
                 raise processes.StartFailed(f"waited in vain for {what}; the end of kwok's log:\n{log}")
             time.sleep(0.1)
-
-
-def _path(pod: Mapping[str, Any]) -> str:
-    meta = pod["metadata"]
-    return f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
 
 
 def _is_silenced(pod: Mapping[str, Any]) -> bool:

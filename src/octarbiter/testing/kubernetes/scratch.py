@@ -20,7 +20,7 @@ _YOUNG_S = 60
 class Scratch:
     def __init__(self) -> None:
         _remove_abandoned()
-        self.directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_base()))
         self._lock: TextIO | None = (self.directory / "lock").open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
@@ -31,8 +31,14 @@ class Scratch:
             self._lock = None
 
 
+def _base() -> Path:
+    chosen = Path(tempfile.gettempdir())
+    # The path of a socket has room for 107 bytes; a temporary directory deep in some tree leaves too few of them.
+    return chosen if len(bytes(chosen)) < 60 else Path("/tmp")  # noqa: S108
+
+
 def _remove_abandoned() -> None:
-    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for directory in _base().glob(f"{_PREFIX}*"):
         try:
             found = directory.lstat()
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < _YOUNG_S or directory.is_symlink():

@@ -1,0 +1,53 @@
+# Everything a person needs to work on octarbiter. `make help` lists it.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+KILLS ?= 1000
+PYTEST_ARGS ?=
+
+.PHONY: help install demo test test-fast test-kubernetes lint generate lock soak bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+install: $(READY) ## Make .venv with the locked dependencies and the command octo
+
+demo: $(READY) ## Run the manual's first TaskSet on a real Kubernetes of its own and show it succeed
+	$(BIN)/python tools/demo.py
+
+test: lint test-fast test-kubernetes ## All tests
+
+test-fast: $(READY) ## The tests that need no cluster
+	$(BIN)/python -m pytest tests --ignore=tests/kubernetes -n auto $(PYTEST_ARGS)
+
+test-kubernetes: $(READY) ## The tests on a real Kubernetes (built on first use)
+	$(BIN)/python -m pytest tests/kubernetes $(PYTEST_ARGS)
+
+lint: $(READY) ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+generate: $(READY) ## Write the generated files anew: CRD, install manifest, reference
+	$(BIN)/python tools/generate.py
+
+lock: ## Resolve requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile --quiet --no-header --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--universal --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+
+soak: $(READY) ## Kill the controller KILLS times (default 1000) while TaskSets run
+	$(BIN)/python tools/soak.py --kills $(KILLS)
+
+bench: $(READY) ## Measure TaskSets per second beside the raw limit of the same API server
+	$(BIN)/python benchmarks/lifecycle.py
+
+clean: ## Remove .venv and caches of this checkout (built Kubernetes binaries stay in the user's cache)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

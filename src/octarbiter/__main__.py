@@ -1,0 +1,5 @@
+"""`python -m octarbiter` is `octo`."""
+
+from octarbiter.cli.main import main
+
+main()

@@ -1,0 +1,402 @@
+"""Whatever happens in whatever order: a TaskSet comes to its end, once, with the right counts, and says what it waits for.
+
+Each example is a TaskSet, a list of things that happen (steps of the cluster, meddling, looks of a controller that may
+die between any two writes), and then peace, in which it must finish.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from shell import Shell
+from world import ENDED, NODES, World
+
+from octarbiter.api import taskset as api
+from octarbiter.core.lifecycle import actions, completion, observe, report
+from octarbiter.core.lifecycle.decide import Decision, Record, decide
+from octarbiter.core.lifecycle.phases import ReplicaPhase, RolePhase, TaskSetPhase
+from octarbiter.core.lifecycle.work import LOST, replace
+
+PEACE_STEPS = 400
+TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+IGNORED, FATAL = 42, 13
+
+# --- what may be asked for
+
+retry_policies = st.builds(
+    api.RetryPolicy, retry=st.booleans(), max_retry_count=st.integers(0, 2), delay=st.sampled_from([0, 0, 7])
+)
+event_policies = st.dictionaries(
+    st.sampled_from(list(api.RoleEvent)), st.sampled_from(list(api.Action)), max_size=2
+).map(lambda declared: [api.EventPolicy(event=event, action=action) for event, action in declared.items()])
+failure_policies = st.sampled_from(
+    [
+        api.FailurePolicy(),
+        api.FailurePolicy(rules=[api.FailureRule(action="Ignore", exit_codes=[IGNORED])]),
+        api.FailurePolicy(rules=[api.FailureRule(action="Fail", exit_codes=[FATAL])]),
+    ]
+)
+
+
+@st.composite
+def roles(draw: st.DrawFn, name: str) -> api.Role:
+    replicas = draw(st.integers(1, 3))
+    return api.Role(
+        name=name,
+        template=TEMPLATE,
+        replicas=replicas,
+        completion_policy=api.CompletionPolicy(
+            min_succeeded=draw(st.none() | st.integers(1, replicas)),
+            max_failed=draw(st.sampled_from([-1, *range(1, replicas + 1)])),
+        ),
+        retry_policy=draw(retry_policies),
+        event_policy=draw(event_policies),
+        failure_policy=draw(failure_policies),
+        deletion_timeout_seconds=draw(st.sampled_from([None, 20])),
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> api.TaskSetSpec:
+    count = draw(st.integers(1, 3))
+    made = [draw(roles(name)) for name in ("a", "b", "c")[:count]]
+    order = draw(st.permutations(range(count)))
+    for place in range(1, count):
+        # Only on those before it in some order, which need not be that of the spec: no circles.
+        depends_on = draw(st.lists(st.sampled_from(order[:place]), unique=True, max_size=1))
+        made[order[place]] = replace(made[order[place]], depends_on=[made[other].name for other in depends_on])
+    return api.TaskSetSpec(
+        roles=made,
+        retry_policy=draw(retry_policies),
+        active_deadline_seconds=draw(st.sampled_from([None, None, 60])),
+        pod_retention=draw(st.sampled_from(list(api.PodRetention))),
+    )
+
+
+# --- what may happen
+
+number = st.integers(0, 8)
+codes = st.sampled_from([0, 0, 1, IGNORED, FATAL])
+lags = st.tuples(st.sampled_from([0, 0, 0, 1, 3, 10]), st.sampled_from([0, 0, 2]))
+sound_looks = st.tuples(st.just("look"), lags, st.booleans())
+broken_looks = st.tuples(
+    st.just("broken look"), lags, st.none() | st.integers(0, 8), st.none() | st.integers(0, 4), st.booleans(), st.booleans()
+)
+cluster_steps = st.one_of(
+    st.tuples(st.just("progress"), st.integers(1, 3)),
+    st.tuples(st.just("schedule"), number, st.sampled_from(NODES)),
+    st.tuples(st.just("start"), number),
+    st.tuples(st.just("exit"), number, codes, st.booleans()),
+    st.tuples(st.just("tell"), number),
+    st.tuples(st.just("leave"), number, st.sampled_from([None, 0, 137])),
+    st.just(("collect",)),
+    st.tuples(st.just("pass time"), st.sampled_from([0, 1, 5, 30])),
+)
+losses = st.one_of(
+    st.tuples(st.sampled_from(["delete pod", "evict", "preempt", "reject"]), number),
+    st.tuples(st.just("node"), st.sampled_from(NODES), st.sampled_from([True, False, None])),
+    st.just(("taint",)),
+    st.tuples(st.just("delete unit"), st.sampled_from(["Background", "Foreground", "Orphan"])),
+)
+hindrances = st.one_of(
+    st.tuples(st.just("room"), st.none() | st.integers(0, 3)),
+    st.tuples(st.just("denied"), st.booleans()),
+)
+edits = st.one_of(
+    st.tuples(st.just("suspend"), st.booleans()),
+    st.tuples(st.just("scale"), st.integers(0, 2), st.integers(1, 4)),
+)
+happenings = st.lists(
+    st.one_of(sound_looks, sound_looks, broken_looks, cluster_steps, cluster_steps, losses, hindrances, edits, st.just(("die",))),
+    max_size=50,
+)
+
+
+# --- one life of a TaskSet
+
+
+class Life:
+    def __init__(self, spec: api.TaskSetSpec) -> None:
+        self.world = World(spec)
+        self.shell = Shell(self.world, self.check)
+
+    def happen(self, what: str, *how: Any) -> None:
+        world, shell = self.world, self.shell
+        match what, how:
+            case "look", (lag, flush):
+                shell.look(lag, flush=flush)
+            case "broken look", (lag, die_after, lose_answer, flush, backwards):
+                shell.look(lag, die_after=die_after, lose_answer=lose_answer, flush=flush, backwards=backwards)
+            case "die", ():
+                shell.start()
+            case "progress", (steps,):
+                for _ in range(steps):
+                    self.step_of_peace(exits=False)
+                    shell.look()
+            case "collect", ():
+                world.collect()
+            case "taint", ():
+                world.taint()
+            case "pass time", (seconds,):
+                world.now += timedelta(seconds=seconds)
+            case "node", (node, None):
+                world.nodes.pop(node, None)
+            case "node", (node, ready):
+                world.nodes[node] = ready
+            case "delete unit", (mode,):
+                for unit in list(world.units.values()):
+                    world.delete_unit(unit.metadata.name, unit.metadata.uid, mode)
+            case "room", (room,):
+                world.room = room
+            case "denied", (denied,):
+                world.denied = denied
+            case "suspend", (suspend,):
+                world.edit(suspend=suspend)
+            case "scale", (role, replicas):
+                world.scale(role, replicas)
+            case "delete taskset", (foreground,):
+                world.delete_taskset(foreground=foreground)
+            case _, (pod_number, *rest):
+                pod = world.pod_at(pod_number)
+                if pod is not None:
+                    self._happen_to_pod(what, pod, rest)
+
+    def _happen_to_pod(self, what: str, pod: Any, how: list[Any]) -> None:
+        world = self.world
+        match what:
+            case "schedule":
+                world.schedule(pod, how[0])
+            case "start":
+                world.start(pod)
+            case "exit":
+                world.exit(pod, how[0], told=how[1])
+            case "tell":
+                world.tell(pod)
+            case "leave":
+                world.leave(pod, how[0])
+            case "evict":
+                world.evict(pod)
+            case "preempt":
+                world.preempt(pod)
+            case "reject":
+                world.reject(pod)
+            case "delete pod":
+                world.delete_pod(pod.metadata.name, pod.metadata.uid, "somebody")
+            case _:
+                raise AssertionError(what)
+
+    # --- peace
+
+    def step_of_peace(self, *, exits: bool, ends: list[int] | None = None) -> bool:
+        """One kind of progress, of one pod where it is an exit; the controller must ask for every look of its own."""
+        world = self.world
+        if world.collect():
+            return True
+        if exits:
+            world.taint()
+        pods = list(world.pods.values())
+        moved = [world.leave(pod, 137) for pod in pods]
+        if not any(moved):
+            moved = [world.schedule(pod, node) for pod, node in zip(pods, NODES * len(pods), strict=False)]
+        if not any(moved):
+            moved = [world.start(pod) for pod in pods]
+        if not any(moved) and exits:
+            moved = [world.tell(pod) for pod in pods]
+            for pod in pods:
+                if not any(moved) and pod.status.phase == "Running":
+                    moved = [world.exit(pod, ends.pop() if ends else 0)]
+        return any(moved)
+
+    def finish(self, ends: list[int], impatience: int) -> None:
+        """No more meddling. Time stands still but for the timers that the controller has asked for."""
+        world, shell = self.world, self.shell
+        world.room, world.denied = None, False
+        world.nodes = dict.fromkeys(NODES, True)
+        world.edit(suspend=False)
+        shell.refusals = {}
+        shell.look()
+        for step in range(PEACE_STEPS):
+            if not world.exists or self.is_over:
+                break
+            seq, wake_at = world.seq, shell.wake_at
+            waits = wake_at is not None and (step % 4 < impatience or not self.step_of_peace(exits=True, ends=ends))
+            if wake_at is None:
+                progress = self.step_of_peace(exits=True, ends=ends)
+                assert progress or seq != self.last_look, f"waits for nothing: {shell.status.state_message}"
+            elif waits:
+                world.now = max(world.now, wake_at)
+            self.last_look = world.seq
+            shell.look()
+        assert not world.exists or self.is_over, f"did not finish: {shell.status}"
+
+    last_look = -1
+
+    @property
+    def is_over(self) -> bool:
+        return self.world.status.phase == TaskSetPhase.COMPLETED
+
+    # --- what must hold after every look
+
+    def check(self, taskset: api.TaskSet, seen: observe.Seen, decision: Decision) -> None:
+        old, new = taskset.status, decision.status
+        made = [a for a in decision.actions if isinstance(a, actions.CreatePod | actions.CreateControlUnit)]
+        if taskset.metadata.deletion_timestamp is not None or new.verdict:
+            assert made == []
+        if taskset.metadata.deletion_timestamp is None:
+            self._says_what_it_waits_for(new)
+            self._is_a_fixed_point(taskset, seen, decision)
+        assert decision.look_again_at is None or decision.look_again_at > self.world.now
+        assert (new.state in ("Succeeded", "Failed")) == (new.phase == TaskSetPhase.COMPLETED)
+        self._keeps_its_word(old, new)
+        self._counts_right(new)
+        if new.phase == TaskSetPhase.COMPLETED:
+            self._is_whole(new)
+
+    def _says_what_it_waits_for(self, status: api.TaskSetStatus) -> None:
+        replicas = [replica for role in status.role_status for replica in role.replica_status]
+        all_run = all(replica.phase == ReplicaPhase.RUNNING or replica.outcome for replica in replicas)
+        if status.state == "Waiting" or (status.phase != TaskSetPhase.COMPLETED and not all_run):
+            assert status.state_message, status
+
+    def _is_a_fixed_point(self, taskset: api.TaskSet, seen: observe.Seen, decision: Decision) -> None:
+        """What follows from what is seen is decided at once: a second look at the same finds nothing more."""
+        again = decide(replace(taskset, status=decision.status), seen, self.world.now)
+        assert again.status == decision.status
+        assert set(again.actions) <= set(decision.actions)
+
+    def _keeps_its_word(self, old: api.TaskSetStatus, new: api.TaskSetStatus) -> None:
+        if old.phase == TaskSetPhase.COMPLETED:
+            assert old == new
+        assert new.preempt_count >= old.preempt_count
+        assert old.start_at is None or new.start_at == old.start_at
+        if old.attempt != new.attempt:
+            assert new.attempt == old.attempt + 1
+            return
+        if old.verdict and old.verdict != LOST:
+            assert new.verdict == old.verdict
+        for before, after in zip(old.role_status, new.role_status, strict=False):
+            if before.trigger is not None:
+                assert (after.trigger, after.state) == (before.trigger, before.state)
+            for was, is_ in zip(before.replica_status, after.replica_status, strict=False):
+                if was.outcome:
+                    assert is_ == was
+                assert is_.attempt >= was.attempt or new.phase != old.phase
+
+    def _counts_right(self, status: api.TaskSetStatus) -> None:
+        spec, facts = self.world.spec, list(self.world.facts.values())
+        assert status.total_retried_count <= spec.retry_policy.budget
+        assert status.preempt_count <= sum(1 for fact in facts if fact.taken == "preemption")
+        if len(status.history) < api.HISTORY:
+            lost = sum(1 for record in status.history if record.state == LOST and record.attempt != status.attempt)
+            assert status.attempt == status.total_retried_count + lost
+        for role, told in zip(spec.roles, status.role_status, strict=False):
+            outcomes = [replica.outcome for replica in told.replica_status]
+            assert told.succeeded == outcomes.count(completion.SUCCEEDED)
+            assert told.failed == outcomes.count(completion.FAILED)
+            assert told.stopped == outcomes.count(completion.STOPPED)
+            for replica in told.replica_status:
+                self._counts_replica_right(role, replica, status.attempt)
+
+    def _counts_replica_right(self, role: api.Role, replica: api.ReplicaStatus, attempt: int) -> None:
+        """Never more than there was: no loss is charged, no stop is a loss. Less only where nobody could know."""
+        facts = [
+            fact
+            for fact in self.world.facts.values()
+            if (fact.role, fact.index, fact.attempt) == (role.name, replica.index, attempt)
+        ]
+        failed = sum(1 for fact in facts if fact.failed)
+        unseen = sum(1 for fact in facts if fact.unseen)
+        assert replica.total_retried_count <= min(failed, role.retry_policy.budget)
+        assert replica.lost_count <= sum(1 for fact in facts if fact.lost) + unseen
+        if replica.outcome == completion.SUCCEEDED:
+            assert any(fact.code == 0 for fact in facts)
+        if replica.outcome == completion.FAILED:
+            assert failed > replica.total_retried_count
+            assert replica.total_retried_count == role.retry_policy.budget or any(fact.code == FATAL for fact in facts)
+        assert replica.stopped or replica.outcome != completion.STOPPED
+
+    def _is_whole(self, status: api.TaskSetStatus) -> None:
+        assert status.finish_at is not None
+        assert status.state_message
+        for role in status.role_status:
+            assert role.phase == RolePhase.COMPLETED
+            assert role.state in ("Succeeded", "Failed")
+            assert role.trigger is not None
+            assert role.active == 0
+            for replica in role.replica_status:
+                assert replica.phase == ReplicaPhase.COMPLETED
+                assert replica.outcome in (completion.SUCCEEDED, completion.FAILED, completion.STOPPED)
+                assert replica.finish_at is None or replica.finish_at <= status.finish_at
+
+    # --- what must hold at the end
+
+    def check_end(self) -> None:
+        world = self.world
+        for _ in range(20):
+            self.step_of_peace(exits=True)
+            self.shell.look()
+        alive = [name for name, pod in world.pods.items() if pod.status.phase not in ENDED]
+        assert alive == []
+        kept = {fact.role for fact in (world.facts[pod.metadata.uid] for pod in world.pods.values())}
+        if not world.exists or world.spec.pod_retention == api.PodRetention.NONE:
+            assert kept == set()
+            assert world.units == {}
+            assert world.services == {}
+        if world.exists:
+            self._is_inert()
+
+    def _is_inert(self) -> None:
+        world = self.world
+        self._is_whole(report.expand(world.status))
+        world.now += timedelta(days=1)
+        roles = [replace(role, replicas=role.replicas + 1) for role in world.spec.roles]
+        spec = replace(world.spec, roles=roles, suspend=True, active_deadline_seconds=1)
+        taskset = replace(world.taskset, spec=spec, status=report.expand(world.status))
+        decision = decide(taskset, self.shell._seen((0, 0)), world.now)
+
+        assert decision.record is Record.NO
+        assert decision.actions == ()
+        assert decision.look_again_at is None
+
+
+def live(spec: api.TaskSetSpec, happened: list[tuple[Any, ...]], ends: list[int], impatience: int) -> None:
+    life = Life(spec)
+    for what in happened:
+        life.happen(*what)
+    life.finish(list(ends), impatience)
+    life.check_end()
+
+
+ends = st.lists(codes, max_size=12)
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@settings(quick, max_examples=300)
+@given(specs(), happenings, ends, st.integers(0, 2))
+def test_a_taskset_lives_through_anything(
+    spec: api.TaskSetSpec, happened: list[tuple[Any, ...]], ends: list[int], impatience: int
+) -> None:
+    live(spec, happened, ends, impatience)
+
+
+@settings(quick, max_examples=200)
+@given(specs(), happenings, ends, st.integers(0, 2))
+def test_a_large_taskset_lives_through_anything(
+    spec: api.TaskSetSpec, happened: list[tuple[Any, ...]], ends: list[int], impatience: int
+) -> None:
+    """Large by decree: everything is recorded as a ledger with one listed replica a role."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "FULL_STATUS_REPLICAS", 0)
+        live(spec, happened, ends, impatience)
+
+
+@settings(quick, max_examples=100)
+@given(specs(), happenings, st.booleans(), happenings)
+def test_a_deleted_taskset_leaves_nothing_behind(
+    spec: api.TaskSetSpec, before: list[tuple[Any, ...]], foreground: bool, after: list[tuple[Any, ...]]
+) -> None:
+    live(spec, [*before, ("delete taskset", foreground), *after], [], 0)
