@@ -37,7 +37,7 @@ lint: $(READY) ## Style and types
 	$(BIN)/mypy
 
 generate: $(READY) ## Write the generated files anew: CRD, install manifest, reference
-	$(BIN)/python tools/generate.py
+	$(BIN)/python -m tools.generate
 
 lock: ## Resolve requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --no-header --generate-hashes --no-emit-index-url --no-emit-find-links \

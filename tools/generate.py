@@ -1,4 +1,4 @@
-"""Write the files that are made from the types: the CRD and its reference page.
+"""Write the files that are made from the code: the CRD and its reference page from the types, and what to install.
 
 `python -m tools.generate` writes them; with `--check` it writes nothing and fails if one is out of date.
 """
@@ -14,6 +14,8 @@ import yaml
 
 from octarbiter.api import crd, fields, rules, schema, taskset
 from octarbiter.api.schema import Node
+from octarbiter.cli import install, installation
+from octarbiter.cli import text as texts
 
 ROOT = Path(__file__).resolve().parent.parent
 _NOTE = "Made by `python -m tools.generate` from src/octarbiter/api; edit there."
@@ -23,11 +25,17 @@ def files() -> dict[Path, str]:
     return {
         ROOT / "deploy" / "crds" / f"{crd.NAME}.yaml": crd_file(),
         ROOT / "docs" / "reference" / "taskset.md": reference_page(),
+        ROOT / "deploy" / "octarbiter.yaml": installation_file(),
     }
 
 
 def crd_file() -> str:
     return f"# {_NOTE}\n" + yaml.dump(crd.render(), Dumper=_Plain, sort_keys=False, width=118, allow_unicode=True)
+
+
+def installation_file() -> str:
+    note = "What `octo install` prints; made by `python -m tools.generate`."
+    return f"# {note}\n" + texts.objects(installation.objects(install.IMAGE), "yaml")
 
 
 class _Plain(yaml.SafeDumper):

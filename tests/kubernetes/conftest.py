@@ -7,6 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 from real_node_fixture import real_bed as real_bed
+from taskset_fixture import controller as controller
+from taskset_fixture import observer as observer
+from taskset_fixture import real_controller as real_controller
+from taskset_fixture import real_observer as real_observer
+from taskset_fixture import real_tasksets as real_tasksets
+from taskset_fixture import tasksets as tasksets
 
 from octarbiter.testing.kubernetes import build
 from octarbiter.testing.kubernetes.bed import Testbed

@@ -28,7 +28,8 @@ class Pods:
         if command:
             container["command"] = list(command)
         container["env"] = [{"name": name, "value": value} for name, value in (env or {}).items()]
-        meta: dict[str, Any] = {"generateName": "pod-", "annotations": annotations or {}}
+        meta: dict[str, Any] = {"annotations": annotations or {}}
+        meta |= {"name": spec.pop("name")} if "name" in spec else {"generateName": "pod-"}
         if finalizers := spec.pop("finalizers", None):
             meta["finalizers"] = finalizers
         pod = {"metadata": meta, "spec": {"restartPolicy": "Never", "containers": [container]} | spec}
@@ -125,6 +126,19 @@ def test_a_pod_ends_with_the_exit_code_it_was_given(
     assert not container["ready"]
     reasons = {found["type"]: found.get("reason") for found in status["conditions"] if found["status"] == "False"}
     assert reasons["Ready"] == reasons["ContainersReady"] == ("PodFailed" if exit_code else "PodCompleted")
+
+
+def test_a_list_of_exit_codes_or_durations_gives_each_attempt_and_index_its_own(pods: Pods) -> None:
+    told = {fakepods.EXIT_CODE: "9;$(ONE),2,3/4", fakepods.DURATION: "0s/0s,forever;0s"}
+    codes = {(0, 0, 0): 9, (0, 1, 1): None, (1, 0, 0): 1, (1, 1, 0): 2, (2, 7, 0): 3, (1, 5, 1): 4, (1, 0, 12): 4}
+    for numbers in codes:
+        pods.create(name="-".join(("a-b", *map(str, numbers))), annotations=told, env={"ONE": "1"})
+
+    for numbers, code in codes.items():
+        name = "-".join(("a-b", *map(str, numbers)))
+        status = pods.when_phase(name, "Failed" if code else "Running")["status"]
+        state = status["containerStatuses"][0]["state"]
+        assert (name, state.get("terminated", {}).get("exitCode")) == (name, code)
 
 
 def test_a_pod_that_nobody_told_to_end_runs_on_and_changes_do_not_prolong_a_life(pods: Pods) -> None:

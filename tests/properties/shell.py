@@ -1,4 +1,4 @@
-"""The controller as `decide` expects it, over the world of `world`: looks, records, acts, may die between any two writes.
+"""The controller that `decide` expects, in the world of `world`: looks, records, acts, may die between any two writes.
 
 It remembers between two looks what a controller may remember, and loses it when it dies. Its view of the world is one
 watch per kind, each as late as it is told, but never without what it made itself.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from octarbiter.cli import text
-from octarbiter.cli.page import Block, Facts
+from octarbiter.cli.page import Block, Facts, Table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console
 
 _COLOURS = {
     "Failed": "red",
@@ -22,20 +22,23 @@ _COLOURS = {
     "Running": "cyan",
     "Succeeded": "green",
 }
-_WRAPPED = frozenset({"MESSAGE", "POLICY", "DECIDED BY", "FAILED", "POD", "BEGUN"})
+_WRAPPED = frozenset({"MESSAGE", "POLICY", "DECIDED BY", "FAILED REPLICAS", "POD"})
+_NARROWEST = 20
+"""Of a column whose text is wrapped."""
 
 
 def show(blocks: Sequence[Block]) -> None:
-    if sys.stdout.isatty():
-        from rich.console import Console
-
-        console = Console(highlight=False, markup=False, emoji=False)
-        for block in blocks:
-            console.print(_rich(block))
-            if isinstance(block, Facts):
-                console.print()
-    else:
+    if not sys.stdout.isatty():
         click.echo(plain(blocks))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    for block in blocks:
+        if isinstance(block, Facts):
+            _draw_facts(console, block)
+        else:
+            _draw_table(console, _without_empty_columns(block))
 
 
 def plain(blocks: Sequence[Block]) -> str:
@@ -44,24 +47,46 @@ def plain(blocks: Sequence[Block]) -> str:
 
 def _plain(block: Block) -> str:
     if isinstance(block, Facts):
-        lines = text.columns([[f"{name}:", value] for name, value in block.pairs])
-    else:
-        lines = [f"  {line}" for line in text.columns([block.header, *block.rows])]
-        lines += [f"  {block.note}"] if block.note else []
-    return "\n".join([f"{block.title}:", *lines] if block.title else lines)
+        return "\n".join(text.columns([[f"{name}:", value] for name, value in block.pairs]))
+    table = _without_empty_columns(block)
+    lines = text.columns([table.header, *table.rows])
+    return "\n".join([f"{table.title}:", *(f"  {line}" for line in [*lines, table.note] if line)])
 
 
-def _rich(block: Block) -> RenderableType:
+def _without_empty_columns(table: Table) -> Table:
+    used = [number for number in range(len(table.header)) if any(row[number] for row in table.rows)]
+    return Table(
+        table.title,
+        [table.header[number] for number in used],
+        [[row[number] for number in used] for row in table.rows],
+        table.note,
+    )
+
+
+def _draw_facts(console: Console, block: Facts) -> None:
+    from rich import table
+    from rich.text import Text
+
+    grid = table.Table.grid(padding=(0, 2))
+    for name, value in block.pairs:
+        style = _COLOURS.get(value.partition(" ")[0], "") if name == "State" else ""
+        grid.add_row(Text(name, style="bold"), Text(value, style=style))
+    console.print(grid)
+    console.print()
+
+
+def _draw_table(console: Console, block: Table) -> None:
     from rich import box, table
     from rich.text import Text
 
-    if isinstance(block, Facts):
-        grid = table.Table.grid(padding=(0, 2))
-        for name, value in block.pairs:
-            grid.add_row(Text(name, style="bold"), Text(value, style=_COLOURS.get(value.split(" ")[0].rstrip(":"), "")))
-        return grid
+    widths = dict(zip(block.header, text.widths([block.header, *block.rows]), strict=True))
+    needed = sum(min(width, _NARROWEST) if name in _WRAPPED else width for name, width in widths.items())
+    if needed + 3 * len(widths) > console.width:
+        # Too narrow for columns: the terminal's own wrapping is easier to read than words of three letters.
+        console.print(_plain(block), end="\n\n", soft_wrap=True)
+        return
     drawn = table.Table(
-        *(table.Column(name, overflow="fold", no_wrap=name not in _WRAPPED) for name in block.header),
+        *(table.Column(name, no_wrap=name not in _WRAPPED) for name in block.header),
         title=block.title,
         title_justify="left",
         title_style="bold",
@@ -71,4 +96,4 @@ def _rich(block: Block) -> RenderableType:
     )
     for row in block.rows:
         drawn.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
-    return drawn
+    console.print(drawn)

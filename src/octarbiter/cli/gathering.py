@@ -14,11 +14,13 @@ from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
 from octarbiter.cli.page import Subject
 from octarbiter.core.lifecycle import names, observe, report
+from octarbiter.core.lifecycle.phases import ReplicaPhase
 from octarbiter.runtime.client import Client
 
-REPLICA_LIST_KEY = "replicas.jsonl"
 STARTING = 3
 """So many of the pods that are being started are asked for all their events; of the others the warnings are enough."""
+
+_PHASES = {observe.Bucket.ASSIGNED: ReplicaPhase.ASSIGNED, observe.Bucket.RUNNING: ReplicaPhase.RUNNING}
 
 Replicas = dict[str, list[api.ReplicaStatus]]
 
@@ -29,7 +31,32 @@ async def subject(client: Client, namespace: str, name: str) -> Subject:
     pods, replicas = await asyncio.gather(
         client.list(scheme.PODS, namespace, label_selector=selector), _replicas(client, taskset)
     )
-    return Subject(taskset, replicas, pods, await _events(client, taskset, pods))
+    return Subject(taskset, with_pods(replicas, pods), pods, await _events(client, taskset, pods))
+
+
+def with_pods(replicas: Replicas, pods: Sequence[Pod]) -> Replicas:
+    """A ledger knows that a replica has a pod and no more; the pod itself tells the rest."""
+    by_place = {}
+    for pod in pods:
+        attempts = names.attempts_of_pod(pod.metadata.name)
+        labels = pod.metadata.labels
+        if attempts is not None:
+            by_place[labels.get(names.ROLE_LABEL), labels.get(names.INDEX_LABEL), attempts[1]] = pod
+
+    def seen(role: str, replica: api.ReplicaStatus) -> api.ReplicaStatus:
+        pod = by_place.get((role, str(replica.index), replica.attempt))
+        if pod is None or replica.pod_uid != report.FORGOTTEN_UID:
+            return replica
+        return msgspec.structs.replace(
+            replica,
+            phase=_PHASES.get(observe.bucket(pod), replica.phase),
+            pod_name=pod.metadata.name,
+            pod_uid=pod.metadata.uid,
+            pod_ip=pod.status.pod_ip,
+            pod_host_ip=pod.status.host_ip,
+        )
+
+    return {role: [seen(role, replica) for replica in known] for role, known in replicas.items()}
 
 
 async def _replicas(client: Client, taskset: api.TaskSet) -> Replicas:
@@ -53,7 +80,7 @@ async def _listed(client: Client, taskset: api.TaskSet) -> list[api.ReplicaStatu
         except errors.NotFound:
             return found
         try:
-            lines = page.data.get(REPLICA_LIST_KEY, "").splitlines()
+            lines = page.data.get(names.REPLICA_LIST_KEY, "").splitlines()
             found += [codec.decode(line.encode(), api.ReplicaStatus) for line in lines]
         except msgspec.MsgspecError:
             return found  # not written by a controller of ours: the ledger has to do

@@ -255,7 +255,9 @@ def _attempts(taskset: api.TaskSet, now: datetime) -> Table:
         rows.append(
             [str(record.attempt), record.state or "-", _at(record.start_at, now), took, decided, ", ".join(failed)]
         )
-    return Table("Attempts that have ended", ["ATTEMPT", "STATE", "BEGUN", "TOOK", "DECIDED BY", "FAILED"], rows)
+    return Table(
+        "Attempts that have ended", ["ATTEMPT", "STATE", "BEGUN", "TOOK", "DECIDED BY", "FAILED REPLICAS"], rows
+    )
 
 
 def _conditions(taskset: api.TaskSet, now: datetime) -> Table:

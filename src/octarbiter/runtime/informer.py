@@ -69,6 +69,7 @@ class Informer(Generic[T]):
         self._page_size = page_size
         self._pauses = backoff.Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._must_list = True
+        self._following: asyncio.Task[None] | None = None
 
     @property
     def last_revision(self) -> int:
@@ -79,8 +80,12 @@ class Informer(Generic[T]):
         """Until cancelled."""
         while True:
             before, after = self.cache.revision, 0.0
+            following = self._following = asyncio.create_task(self._follow())
             try:
-                await self._follow()
+                await asyncio.wait({following})
+                if following.cancelled():
+                    continue  # to list anew
+                following.result()
                 if self.cache.revision > before:
                     continue  # the server ended the watch in its own good time
             except errors.ApiError as problem:
@@ -90,7 +95,17 @@ class Informer(Generic[T]):
                     "the watch broke, trying again",
                     extra={"resource": self.resource.plural, "revision": self.cache.revision, "error": str(problem)},
                 )
+            finally:
+                following.cancel()
             await asyncio.sleep(self._pauses.next_pause(after))
+
+    async def list_anew(self) -> None:
+        """Returns when the cache holds everything as it was at some moment after the call. `run` must be running."""
+        self._must_list = True
+        self.synced.clear()
+        if self._following is not None:
+            self._following.cancel()
+        await self.synced.wait()
 
     async def _follow(self) -> None:
         """One connection's worth of watching, after a list if one is due."""

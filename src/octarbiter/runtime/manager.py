@@ -96,6 +96,10 @@ class Manager:
             await self._control()
 
     async def _control(self) -> None:
+        # One by one, in the order they were added: what comes later is never older than what came before, whoever was
+        # writing until a moment ago. A cache filled while standing by promises that for no two informers.
+        for watched in self.informers:
+            await watched.list_anew()
         running = [asyncio.create_task(each.run(), name=each.name) for each in self.controllers]
         try:
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

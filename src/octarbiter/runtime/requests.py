@@ -291,8 +291,9 @@ def _object_path(resource: AnyResource, namespace: str, name: str, subresource: 
 
 
 def _segment(text: str) -> str:
-    if text in (".", ".."):
-        raise ValueError(f"{text!r} is no name: in a URL it would lead elsewhere")
+    # Quoting does not help against these: the server unquotes the path before it takes it apart.
+    if text in (".", "..") or "/" in text or "%" in text:
+        raise ValueError(f"{text!r} cannot be a name: in a URL it would lead elsewhere")
     return quote(text, safe="")
 
 

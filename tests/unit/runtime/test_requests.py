@@ -16,16 +16,23 @@ def test_an_object_is_asked_for_by_its_path() -> None:
 
 
 def test_names_and_selectors_are_quoted() -> None:
-    assert requests.get(PODS, "a/b", "x?y").target == "/api/v1/namespaces/a%2Fb/pods/x%3Fy"
+    assert requests.get(PODS, "a b", "x?y").target == "/api/v1/namespaces/a%20b/pods/x%3Fy"
     assert requests.list_(PODS, "lab", label_selector="a in (b,c)").target == (
         "/api/v1/namespaces/lab/pods?labelSelector=a+in+%28b%2Cc%29"
     )
 
 
-@pytest.mark.parametrize("name", ["", ".", ".."])
-def test_a_forgotten_name_is_an_error_and_not_a_request_for_the_collection(name: str) -> None:
+def test_a_forgotten_name_is_an_error_and_not_a_request_for_the_collection() -> None:
     with pytest.raises(ValueError):
-        requests.delete(PODS, "lab", name)
+        requests.delete(PODS, "lab", "")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/status", "../b", "a%2Fstatus"])
+def test_a_name_that_would_lead_to_another_path_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError):
+        requests.get(PODS, "lab", name)
+    with pytest.raises(ValueError):
+        requests.list_(PODS, name)
 
 
 def test_a_namespaced_object_needs_its_namespace() -> None:

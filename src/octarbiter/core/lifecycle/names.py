@@ -3,6 +3,8 @@ always has the same name, so a repeated create finds what the first one made."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from octarbiter.api import taskset as api
 
 TASKSET_LABEL = "TaskSet"
@@ -11,6 +13,7 @@ INDEX_LABEL = "PodTaskIndex"
 UID_LABEL = f"{api.GROUP}/taskset-uid"
 """Names come back (delete, create again), UIDs do not: everything is found by this label."""
 ATTEMPT_LABEL = f"{api.GROUP}/attempt"
+REPLICA_LIST_KEY = "replicas.jsonl"
 
 
 def control_unit(taskset: str, attempt: int) -> str:
@@ -34,6 +37,7 @@ def replica_list(taskset: str, attempt: int, part: int) -> str:
     return f"r-{taskset}-{attempt}-{part}"
 
 
+@lru_cache(maxsize=1 << 16)
 def attempts_of_pod(name: str) -> tuple[int, int] | None:
     """(TaskSet attempt, replica attempt) as a pod's name tells them."""
     parts = name.rsplit("-", 3)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from octarbiter.api import codec
 from octarbiter.api import taskset as api
 from octarbiter.api.meta import Json
 from octarbiter.core.lifecycle import names
+
+LIST_LINES = 500
+"""Replicas per ConfigMap, which may hold 1 MiB."""
 
 
 def control_unit(taskset: api.TaskSet, attempt: int) -> Json:
@@ -42,6 +46,27 @@ def service(taskset: api.TaskSet) -> Json:
             "selector": {names.TASKSET_LABEL: name, names.UID_LABEL: taskset.metadata.uid},
         },
     }
+
+
+def replica_lists(taskset: api.TaskSet) -> list[Json]:
+    """All replicas of a TaskSet too large to list them in its status: a line each, in as many ConfigMaps as it takes.
+    Without the labels of what an attempt owns: they stay when it has ended."""
+    lines = [codec.encode(replica).decode() for role in taskset.status.role_status for replica in role.replica_status]
+    name, attempt = taskset.metadata.name, taskset.status.attempt
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": names.replica_list(name, attempt, part),
+                "namespace": taskset.metadata.namespace,
+                "labels": {names.TASKSET_LABEL: name},
+                "ownerReferences": [_owner(api.API_VERSION, api.KIND, name, taskset.metadata.uid)],
+            },
+            "data": {names.REPLICA_LIST_KEY: "\n".join(lines[start : start + LIST_LINES])},
+        }
+        for part, start in enumerate(range(0, len(lines), LIST_LINES))
+    ]
 
 
 def pod(taskset: api.TaskSet, role: api.Role, index: int, attempt: int) -> Json:

@@ -114,13 +114,18 @@ def deletion_requested_at(pod: Pod) -> datetime | None:
 
 
 def ended_before_deletion(pod: Pod) -> bool:
-    """Did it end by itself? Times have whole seconds; in the same second the deletion is taken as the cause."""
-    requested, ended = deletion_requested_at(pod), ended_at(pod)
-    return requested is None or (ended is not None and ended < requested)
+    """Did it end by itself? Times have whole seconds; in the same second the deletion is taken as the cause, and so it
+    is where no container tells when it ended: those of a pod that was deleted before it ran have no such time."""
+    requested, ends = deletion_requested_at(pod), _container_ends(pod)
+    return requested is None or (bool(ends) and max(ends) < requested)
+
+
+def _container_ends(pod: Pod) -> list[datetime]:
+    return [t.finished_at for t in _terminations(pod) if t.finished_at is not None]
 
 
 def ended_at(pod: Pod) -> datetime | None:
-    ends = [t.finished_at for t in _terminations(pod) if t.finished_at is not None]
+    ends = _container_ends(pod)
     if ends:
         return max(ends)
     # No container ever ran (evicted before start, refused by the kubelet): the best the server knows.

@@ -227,19 +227,24 @@ def _ended(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, others: Sequence[
         return Followed(_finish(ended, completion.STOPPED, "stopped", sit.now))
     if replica.stopped and not by_itself:
         return _after(_without_pod(_next_attempt(ended, "suspended", sit.now), [*others, pod], sit), pod, replica)
-    rule = retries.matching_rule(sit.role, pod) if kind is Bucket.LOST and observe.taken_reason(pod) else None
-    if kind is Bucket.LOST and rule is None:
-        return _after(_lost_pod(ended, pod, others, sit), pod, replica)
+    taken = observe.taken_reason(pod)
+    preempted = 1 if taken in observe.PREEMPTION_REASONS else 0
+    if kind is Bucket.LOST:
+        if not taken or retries.matching_rule(sit.role, pod) is None:
+            return _after(_lost_pod(ended, pod, others, sit), pod, replica)
+        # A loss that the user's rules speak of is theirs to judge, and is counted all the same.
+        ended = msgspec.structs.replace(ended, lost_count=ended.lost_count + 1, pod_reason=taken)
     answer = retries.after_failure(sit.role, replica.total_retried_count, pod)
     if answer.next is retries.Next.FINAL:
-        return Followed(_finish(ended, completion.FAILED, answer.because, sit.now))
+        return Followed(_finish(ended, completion.FAILED, answer.because, sit.now), preempted=preempted)
     due = (ended.finish_at or sit.now) + timedelta(seconds=sit.role.retry_policy.delay)
     pending = msgspec.structs.replace(
         _moved(ended, ReplicaPhase.RETRY_PENDING, answer.because, sit.now),
         retry_at=due,
         retry_charged=answer.next is retries.Next.CHARGED,
     )
-    return _after(_retry_pending(pending, [*others, pod], sit), pod, pending)
+    followed = _after(_retry_pending(pending, [*others, pod], sit), pod, pending)
+    return msgspec.structs.replace(followed, preempted=preempted)
 
 
 def _lost_pod(ended: api.ReplicaStatus, pod: Pod, others: Sequence[Pod], sit: Situation) -> Followed:

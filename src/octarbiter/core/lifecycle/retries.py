@@ -8,6 +8,7 @@ import msgspec
 
 from octarbiter.api import taskset as api
 from octarbiter.api.pod import Pod
+from octarbiter.core.lifecycle import observe
 
 
 class Next(StrEnum):
@@ -34,13 +35,15 @@ def after_failure(role: api.Role, retried: int, pod: Pod) -> Answer:
 
 
 def matching_rule(role: api.Role, pod: Pod) -> api.FailureRule | None:
+    """Of a pod that was taken only the reason counts: how its program ended is the work of who took it."""
+    taken = observe.taken_reason(pod)
     ends = [
         status.state.terminated
         for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        if status.state.terminated is not None
+        if status.state.terminated is not None and not taken
     ]
     codes = {end.exit_code for end in ends if end.exit_code != 0}
-    reasons = {pod.status.reason} | {end.reason for end in ends if end.exit_code != 0}
+    reasons = {pod.status.reason, taken} | {end.reason for end in ends if end.exit_code != 0}
     reasons.discard("")
     return next(
         (

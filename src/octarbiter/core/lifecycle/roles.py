@@ -13,7 +13,7 @@ from octarbiter.core.lifecycle.work import LOST, Work, replace
 
 
 def advance_all(work: Work) -> None:
-    """Those that a role depends on come before it, wherever they stand in the spec: what they came to counts at once."""
+    """Those that a role depends on come before it, wherever they stand: what they come to counts at once."""
     for number in _dependencies_first(work.spec.roles):
         _advance(work, number)
 

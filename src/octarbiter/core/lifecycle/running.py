@@ -110,9 +110,7 @@ def _rest_suspended(work: Work) -> None:
         return
     work.move(TaskSetPhase.PENDING)
     work.roles = [
-        work.moved_role(status, RolePhase.WAITING, api.State.WAITING, "suspended")
-        if status.phase == RolePhase.RUNNING
-        else status
+        status if status.trigger else work.moved_role(status, RolePhase.WAITING, api.State.WAITING, "suspended")
         for status in work.roles
     ]
     work.status = replace(work.status, state=api.State.WAITING)

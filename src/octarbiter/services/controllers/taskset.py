@@ -7,6 +7,7 @@ behind can neither record nor act.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -16,12 +17,13 @@ import msgspec
 from octarbiter.api import codec, errors, scheme, validation
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Node, ObjectReference
-from octarbiter.api.meta import Json, Object
+from octarbiter.api.meta import Json, Object, ObjectMeta
 from octarbiter.api.pod import Pod
-from octarbiter.core.lifecycle import names, report, story
+from octarbiter.core.lifecycle import names, objects, report, story
 from octarbiter.core.lifecycle.actions import CreateControlUnit, Told
 from octarbiter.core.lifecycle.decide import Decision, Record, decide
 from octarbiter.core.lifecycle.observe import Seen
+from octarbiter.core.lifecycle.phases import TaskSetPhase
 from octarbiter.runtime import cache, client, clock, events, fairness
 from octarbiter.services.controllers.taskset_actions import Caches, Hands
 from octarbiter.services.controllers.taskset_memory import Memory
@@ -31,8 +33,14 @@ BY_TASKSET = "taskset"
 BY_NODE = "node"
 OWNED_SELECTOR = names.UID_LABEL
 
-SECONDS_PER_REPLICA = 0.0001
-"""A look costs in proportion to the replicas; big TaskSets are looked at less often, at most twice a second."""
+SECONDS_PER_REPLICA = 0.0002
+LONGEST_COOLDOWN_S = 1.0
+"""A look costs in proportion to the replicas: big TaskSets are looked at less often, but every second if need be."""
+
+LIST_INTERVAL_S = 60.0
+LISTS_KEPT = 2
+"""Complete lists of so many attempts are kept; what matters of the others is in the history."""
+FIELD_MANAGER = "octarbiter"
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +124,9 @@ class TaskSetController:
         refusals = memory.refusal_count
         unfinished = await self._hands.carry_out(acting, memory, decision.actions)
         replicas = sum(len(role.replica_status) for role in decision.status.role_status)
-        self._cool_down(key, min(0.5, replicas * SECONDS_PER_REPLICA))
+        if replicas > api.FULL_STATUS_REPLICAS:
+            await self._list_replicas(acting, memory)
+        self._cool_down(key, min(LONGEST_COOLDOWN_S, replicas * SECONDS_PER_REPLICA))
         made_unit = any(isinstance(action, CreateControlUnit) for action in decision.actions)
         if unfinished or made_unit or memory.refusal_count != refusals:
             # There is more to decide on right now: the rest of the pods, the unit's UID, what was refused.
@@ -178,6 +188,34 @@ class TaskSetController:
         self._tell(taskset, story.waiting(memory.recorded, compact))
         memory.recorded_as(msgspec.structs.replace(written, status=compact))
         self._caches.tasksets.put(written)
+
+    async def _list_replicas(self, taskset: api.TaskSet, memory: Memory) -> None:
+        """Now and then, and once when all replicas of an attempt are final."""
+        status, meta = taskset.status, taskset.metadata
+        ended = all(replica.outcome for role in status.role_status for replica in role.replica_status)
+        now = self._clock.monotonic()
+        if status.phase == TaskSetPhase.COMPLETED or meta.deletion_timestamp is not None:
+            return
+        if memory.listed_at is None:
+            memory.listed_at = now  # at the beginning there is nothing to tell
+        if memory.listed_to_the_end >= status.attempt or (not ended and now < memory.listed_at + LIST_INTERVAL_S):
+            return
+        for part, body in enumerate(objects.replica_lists(taskset)):
+            async with self._gate.slot(meta.key):
+                name = body["metadata"]["name"]
+                await self._client.apply(
+                    scheme.CONFIGMAPS, meta.namespace, name, body, field_manager=FIELD_MANAGER, force=True
+                )
+            if ended and status.attempt >= LISTS_KEPT:
+                await self._forget_list(meta, names.replica_list(meta.name, status.attempt - LISTS_KEPT, part))
+        memory.listed_at = now
+        if ended:
+            memory.listed_to_the_end = status.attempt
+
+    async def _forget_list(self, meta: ObjectMeta, name: str) -> None:
+        with contextlib.suppress(errors.NotFound):
+            async with self._gate.slot(meta.key):
+                await self._client.delete(scheme.CONFIGMAPS, meta.namespace, name)
 
     async def _read_again(self, key: str, memory: Memory) -> None:
         namespace, _, name = key.partition("/")

@@ -26,6 +26,9 @@ class Memory:
         self.status = report.expand(taskset.status)
         """As last decided; may be ahead of what is recorded."""
         self.ahead_since: float | None = None
+        self.listed_at: float | None = None
+        self.listed_to_the_end = -1
+        """The last attempt whose complete list of replicas was written when it had ended."""
         self.refusals: dict[tuple[str, int], Refusal] = {}
         self.refusal_count = 0
         self._tries: dict[tuple[str, int], int] = {}

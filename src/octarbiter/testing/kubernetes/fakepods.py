@@ -14,9 +14,13 @@ What the program in a pod would do is told by annotations of the pod, or else re
 - `fake.octarbiter/silent: "true"`: nothing is heard of the pod any more, as if its node were lost.
 
 In the first two and in the command, `$(NAME)` and `${NAME}` stand for the literal environment variables of the first
-container, so that one pod template can make each replica end differently. All containers of a pod end alike; init
-containers have completed. A deleted pod obeys SIGTERM at once (exit code 143). A container that restarts, by the pod's
-restartPolicy, does so after ten seconds, and shows as running until then.
+container, so that one pod template can make each replica end differently. The two annotations may also be lists, for
+pods called `...-TASKSET ATTEMPT-REPLICA ATTEMPT-INDEX`: `1,1,0` gives the replica's first two attempts 1 and all later
+ones 0; `1,0/0` is that for index 0, and 0 for all others; `1;1,0/0` is 1 for everybody in the TaskSet's first attempt,
+and that in all later ones.
+
+All containers of a pod end alike; init containers have completed. A deleted pod obeys SIGTERM at once (exit code 143).
+A container that restarts, by the pod's restartPolicy, does so after ten seconds, and shows as running until then.
 """
 
 from collections.abc import Iterator

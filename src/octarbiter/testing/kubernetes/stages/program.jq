@@ -6,7 +6,14 @@ def expanded:
     (.; split("$(" + $variable.name + ")") | join($variable.value)
       | split("${" + $variable.name + "}") | join($variable.value));
 
-def annotation($key): $pod.metadata.annotations[$key] | select(.) | expanded;
+# From a list by attempt of the TaskSet, index and attempt of the replica, which are the last numbers of the pod's name.
+def at($separator; $place): split($separator) | .[[$place, length - 1] | min];
+def chosen:
+  ($pod.metadata.name | [scan("-([0-9]+)-([0-9]+)-([0-9]+)$")[] | tonumber] | if . == [] then [0, 0, 0] else . end)
+    as [$taskset_attempt, $replica_attempt, $index]
+  | at(";"; $taskset_attempt) | at("/"; $index) | at(","; $replica_attempt);
+
+def annotation($key): $pod.metadata.annotations[$key] | select(.) | expanded | chosen;
 def command: $pod.spec.containers[0] | (.command // []) + (.args // []) | join(" ") | expanded;
 
 def milliseconds:
