@@ -319,3 +319,41 @@ async def test_our_own_write_is_told_once_although_the_watch_tells_of_it_too() -
         await plays.done.wait()
 
         assert told.changes == [("lab/a", "-", "6")]
+
+
+async def test_a_list_asked_for_anew_is_begun_after_the_asking() -> None:
+    async def first(line: Line) -> None:
+        await streamed_list(line, pod("a", 1), revision=5)
+        await asyncio.Event().wait()
+
+    async def second(line: Line) -> None:
+        await streamed_list(line, pod("b", 7), revision=9)
+        await line.end_stream()
+
+    plays = Plays(first, second)
+    async with serving(plays) as server, informed(server) as (informing, told):
+        await informing.synced.wait()
+        await informing.list_anew()
+
+        assert names(informing) == {"b"}
+        assert told.changes == [("lab/a", "-", "1"), ("lab/b", "-", "7"), ("lab/a", "1", "-")]
+
+
+async def test_an_informer_that_is_ended_leaves_no_connection_behind() -> None:
+    ended = asyncio.Event()
+
+    async def behave(seen: Seen, line: Line) -> None:
+        await streamed_list(line, revision=5)
+        try:
+            while True:
+                await line.event("BOOKMARK", bookmark(6))
+        finally:
+            ended.set()
+
+    async with serving(behave) as server, client.Client(server.connection()) as speaking:
+        informing = informer.Informer(speaking, PODS)
+        task = asyncio.create_task(informing.run())
+        await informing.synced.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        await ended.wait()

@@ -51,6 +51,7 @@ class Case:
     state: str = "Succeeded"
     retried: int = 0
     """Of the TaskSet."""
+    retention: str = "None"
     meddling: Meddling = Meddling.NONE
     kind: str = ""
     name: str = ""
@@ -58,12 +59,16 @@ class Case:
     """Created under the same name when this one is deleted."""
 
     @property
+    def is_large(self) -> bool:
+        return len(self.replicas) >= LARGE
+
+    @property
     def manifest(self) -> Json:
         return {
             "apiVersion": "octopus.openi.pcl.cn/v1alpha1",
             "kind": "TaskSet",
             "metadata": {"name": self.name},
-            "spec": self.spec,
+            "spec": {**self.spec, "podRetention": self.retention},
         }
 
 
@@ -187,9 +192,9 @@ def enough(dice: random.Random) -> Case:
 
 def too_many_failed(dice: random.Random) -> Case:
     """The second replica that fails for good is one too many."""
-    budget = dice.randint(0, 2)
+    budget, policy = dice.randint(0, 2), {"maxFailed": 2, "minSucceeded": 1}
     lasts = f"{a_while(dice)}/{a_while(dice)}/forever"
-    made = role("worker", 4, codes="1", lasts=lasts, budget=budget, completionPolicy={"maxFailed": 2})
+    made = role("worker", 4, codes="1", lasts=lasts, budget=budget, completionPolicy=policy)
     ends = alike("worker", 2, ending([1], budget))
     return Case(spec(made), alike("worker", 4, STOPPED) | ends, "Failed")
 
@@ -282,15 +287,12 @@ def kept(dice: random.Random) -> Case:
     """The last pods of the last attempt stay."""
     made = role("worker", 3, codes="1;1,0/0", lasts=a_while(dice), budget=1, completionPolicy={"maxFailed": 3})
     ends = {("worker", 0): ending([1, 0], 1)} | {("worker", index): Ending("Succeeded") for index in (1, 2)}
-    return Case(spec(made, budget=1, podRetention="All"), ends, retried=1)
+    return Case(spec(made, budget=1), ends, retried=1, retention="All")
 
 
 def failed_kept(dice: random.Random) -> Case:
     """Only the pod that failed stays."""
-    made = role("worker", 3, codes="0/1", lasts=f"{a_while(dice)}/{a_while(dice)}/forever", budget=1)
-    made["completionPolicy"] = {"maxFailed": 1}
-    ends = {("worker", 0): Ending("Succeeded"), ("worker", 1): ending([1], 1), ("worker", 2): STOPPED}
-    return Case(spec(made, podRetention="Failed"), ends, "Failed")
+    return replace(exhausted(dice), retention="Failed")
 
 
 def large(dice: random.Random) -> Case:

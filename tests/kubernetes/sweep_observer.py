@@ -82,16 +82,23 @@ class Seen:
     def is_leaving(self) -> bool:
         return bool(self.latest.get("metadata", {}).get("deletionTimestamp"))
 
+    @property
+    def is_cleared(self) -> bool:
+        """It is gone, and all its pods."""
+        return self.is_gone and all(pod.is_gone for pod in list(self.pods.values()))
+
     def attempts(self, taskset_attempt: int, replica: tuple[str, int]) -> list[Pod]:
-        return [pod for pod in self.pods.values() if pod.taskset_attempt == taskset_attempt and pod.replica == replica]
+        return [
+            pod for pod in list(self.pods.values()) if pod.taskset_attempt == taskset_attempt and pod.replica == replica
+        ]
 
 
 class Observer:
-    """Two threads, one watch each. Whoever reads holds `lock`."""
+    """Two threads, one watch each."""
 
     def __init__(self, control_plane: controlplane.ControlPlane, namespace: str) -> None:
-        self.lock = threading.Lock()
-        self.seen: dict[str, Seen] = {}
+        self._lock = threading.Lock()
+        self._seen: dict[str, Seen] = {}
         self.problems: list[str] = []
         """Of the watching itself."""
         self.pods_made = 0
@@ -108,12 +115,16 @@ class Observer:
         for watch in self._watches:
             watch.stop()
 
+    def of(self, uid: str) -> Seen:
+        with self._lock:
+            return self._of(uid)
+
     def forget(self, uid: str) -> None:
-        with self.lock:
-            del self.seen[uid]
+        with self._lock:
+            del self._seen[uid]
 
     def _of(self, uid: str) -> Seen:
-        return self.seen.setdefault(uid, Seen(uid))
+        return self._seen.setdefault(uid, Seen(uid))
 
     # --- pods
 
@@ -123,7 +134,7 @@ class Observer:
         if UID_LABEL not in labels or numbers is None:
             self.problems.append(f"a pod that nobody can place: {meta['name']} {labels}")
             return
-        with self.lock:
+        with self._lock:
             seen = self._of(labels[UID_LABEL])
             phase = item["status"].get("phase", "")
             leaving = " leaving" if meta.get("deletionTimestamp") else ""
@@ -155,7 +166,7 @@ class Observer:
     # --- TaskSets
 
     def _taskset_event(self, kind: str, revision: int, item: Json) -> None:
-        with self.lock:
+        with self._lock:
             seen = self._of(item["metadata"]["uid"])
             seen.name = item["metadata"]["name"]
             before, seen.latest, seen.is_gone = seen.status, item, kind == "DELETED"

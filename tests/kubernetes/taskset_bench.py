@@ -1,7 +1,8 @@
 """The hands and eyes of a person with TaskSets in one namespace: submit, look, disturb, wait."""
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -94,6 +95,11 @@ class Bench:
         found = eventually(probe, lambda: f"{what}; the status is {json.dumps(self.status(name), indent=1)}", timeout_s)
         assert found is not None
         return found
+
+    def when_told(self, *sentences: str, name: str = "job") -> Json:
+        """The first status whose message says all of that."""
+        told = " and ".join(map(repr, sentences))
+        return self.when(lambda status: all(each in message_of(status) for each in sentences), f"word of {told}", name)
 
     def when_ended(self, state: str, name: str = "job", timeout_s: float = 60.0) -> Json:
         """Its last status, which must be consistent, whatever happened before."""
@@ -194,6 +200,13 @@ class Bench:
 
     # --- anything
 
+    @contextlib.contextmanager
+    def priority_class(self, value: int) -> Iterator[str]:
+        path, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"{self.namespace}-{value}"
+        self.request("POST", path, {"metadata": {"name": name}, "value": value})
+        yield name
+        self.request("DELETE", f"{path}/{name}")
+
     def kubectl(self, *arguments: str, check: bool = True, input: str | None = None) -> str:
         done = self.bed.control_plane.kubectl(f"--namespace={self.namespace}", *arguments, check=check, input=input)
         return done.stdout + done.stderr
@@ -209,6 +222,10 @@ class Bench:
                 raise
             return None
         return found
+
+
+def message_of(status: Json) -> str:
+    return str(status.get("stateMessage", ""))
 
 
 def role_of(status: Json, name: str) -> Json:

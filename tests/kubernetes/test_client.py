@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import http.client
 import json
 import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -186,40 +184,6 @@ async def test_a_list_is_whole_whatever_its_pages(client: clients.Client, namesp
     names = {codec.decode(item, codec.ObjectWithMeta).metadata.name for item in whole.items}
     assert (len(whole.items), names) == (9, {f"c{n}" for n in range(9)})
     assert int(whole.metadata.resource_version) > 0
-
-
-async def test_a_list_whose_past_is_compacted_between_pages_is_still_whole(bed: Testbed, namespace: str) -> None:
-    codes: list[int] = []
-    connection = kubeconfig.load(str(bed.control_plane.kubeconfig))
-
-    def forget_after_first_page(verb: str, resource: str, code: int) -> None:
-        codes.append(code)
-        if len(codes) == 1:
-            made = bed.control_plane.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("late"))
-            bed.control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/c0")
-            compact(bed.control_plane.directory / "etcd.sock", int(made["metadata"]["resourceVersion"]))
-
-    for number in range(5):
-        bed.control_plane.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map(f"c{number}"))
-    async with clients.Client(connection, observer=forget_after_first_page) as client:
-        whole = await client.list_raw(
-            CONFIGMAPS, namespace, field_selector="metadata.name!=kube-root-ca.crt", page_size=2
-        )
-
-    names = sorted(codec.decode(item, codec.ObjectWithMeta).metadata.name for item in whole.items)
-    before, after = [f"c{n}" for n in range(5)], ["c1", "c2", "c3", "c4", "late"]
-    assert names == (after if 410 in codes else before)
-
-
-def compact(etcd: Path, revision: int) -> None:
-    """Makes etcd forget everything before this revision."""
-    connection = http.client.HTTPConnection("etcd")
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.connect(str(etcd))
-    connection.request("POST", "/v3/kv/compaction", json.dumps({"revision": str(revision), "physical": True}))
-    answer = connection.getresponse()
-    assert answer.status == 200, answer.read()
-    connection.close()
 
 
 Write = Callable[[dict[str, Any]], Path]

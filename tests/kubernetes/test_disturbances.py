@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from eventual import eventually
-from taskset_bench import Bench, Json, counts, needs, replicas_of, retries, role
+from taskset_bench import Bench, Json, counts, replicas_of, retries, role
 
 from octarbiter.api import scheme
 from octarbiter.testing.kubernetes import fakepods
-from octarbiter.testing.kubernetes.connection import ApiError
+from octarbiter.testing.kubernetes.connection import MERGE_PATCH, ApiError
 
 pytestmark = pytest.mark.xdist_group("bed")
 
@@ -47,8 +47,7 @@ def test_an_assigned_pod_that_somebody_deletes_is_replaced_when_its_node_has_let
     tasksets.when(lambda status: replicas_of(status)[0]["phase"].endswith("Assigned"), "an assigned replica")
     first = tasksets.when_pod(phase="Pending")
     tasksets.delete_pod(first)
-    leaving = "waits until pod job-worker-0-0-0 has stopped"
-    tasksets.when(lambda status: leaving in status["stateMessage"], "word of the pod that leaves")
+    tasksets.when_told("waits until pod job-worker-0-0-0 has stopped")
     assert len(tasksets.pods()) == 1
     speak: dict[str, str | None] = {fakepods.SILENT: None, fakepods.SILENCED: None}
     tasksets.annotate(first, speak)
@@ -116,7 +115,7 @@ def test_a_pod_preempted_by_the_scheduler_is_counted_and_runs_again_when_there_i
     slot = f"example.com/{tasksets.namespace}"
     (node,) = tasksets.bed.fake_nodes.add(1, {slot: "1"})
     wants = {"resources": {"limits": {slot: "1"}}}
-    with _priority_class(tasksets, 1000) as important:
+    with tasksets.priority_class(1000) as important:
         tasksets.submit(role(container=wants))
         tasksets.when_running("worker", 1)
         pod = {
@@ -124,10 +123,7 @@ def test_a_pod_preempted_by_the_scheduler_is_counted_and_runs_again_when_there_i
             "spec": {"priorityClassName": important, "containers": [{"name": "main", "image": "busybox", **wants}]},
         }
         rival = tasksets.request("POST", scheme.PODS.path(tasksets.namespace), pod)
-        status = tasksets.when(
-            lambda status: status.get("preemptCount") and slot in status["stateMessage"], "word of the preemption"
-        )
-        replica = replicas_of(status)[0]
+        replica = replicas_of(tasksets.when_told(f"Insufficient {slot}"))[0]
         assert (counts(replica), replica["podReason"]) == ((0, 1), "PreemptionByScheduler")
         tasksets.delete_pod(rival)
         tasksets.end()
@@ -165,12 +161,7 @@ def test_pods_of_a_lost_node_are_waited_for_or_replaced_by_force_after_their_tim
     nodes.lose_node(lost)
     bold = tasksets.when_pod("bold", not_uid=first["bold"]["metadata"]["uid"])
 
-    status = tasksets.when(
-        lambda status: (
-            f"pod job-patient-0-0-0 has stopped on node {lost}, which is not Ready" in status["stateMessage"]
-        ),
-        "word of pod and node",
-    )
+    status = tasksets.when_told(f"pod job-patient-0-0-0 has stopped on node {lost}, which is not Ready")
     assert replicas_of(status, "bold")[0]["podReason"] == "DeletionByTaintManager"
     assert bold["spec"]["nodeName"] != lost
     assert [len(tasksets.pods(name)) for name in ("patient", "stuck")] == [1, 1]
@@ -181,7 +172,9 @@ def test_pods_of_a_lost_node_are_waited_for_or_replaced_by_force_after_their_tim
         tasksets.end(name)
     status = tasksets.when_ended("Succeeded")
     nodes.remove_node(lost)
-    assert [counts(replicas_of(status, name)[0]) for name in first] == [(0, 1)] * 3
+    # A node that has just come back may lose a pod once more.
+    retried, lost_pods = zip(*(counts(replicas_of(status, name)[0]) for name in first), strict=True)
+    assert (set(retried), min(lost_pods)) == ({0}, 1)
 
 
 def test_a_pod_of_unknown_phase_is_waited_for(tasksets: Bench) -> None:
@@ -189,7 +182,7 @@ def test_a_pod_of_unknown_phase_is_waited_for(tasksets: Bench) -> None:
     tasksets.when_running("worker", 1)
     pod = tasksets.when_pod()
     tasksets.set_status(pod, phase="Unknown")
-    tasksets.when(lambda status: "does not answer for pod job-worker-0-0-0" in status["stateMessage"], "word of it")
+    tasksets.when_told("does not answer for pod job-worker-0-0-0")
     tasksets.set_status(pod, phase="Running")
     tasksets.end()
 
@@ -204,33 +197,23 @@ def test_pods_over_quota_wait_while_the_others_run_until_it_is_raised(tasksets: 
     path = f"/api/v1/namespaces/{tasksets.namespace}/resourcequotas"
     tasksets.request("POST", path, {"metadata": {"name": "two"}, "spec": {"hard": {"pods": "2"}}})
     eventually(lambda: tasksets.request("GET", f"{path}/two")["status"].get("hard"), "the quota to count")
-    tasksets.submit(role(replicas=4, duration="1s", completionPolicy=needs(2)), role("other", duration="100s"))
-    quota = "quota: 3 of 5 pods refused: exceeded quota: two, requested: pods=1, used: pods=2, limited: pods=2"
-    tasksets.when(lambda status: quota in status["stateMessage"], "word of the quota")
-    tasksets.when_pod("worker", 1, phase="Succeeded")
-    # The quota counts pods that have not ended: one after the other gets its turn without its being raised.
-    assert tasksets.find() is not None
-    tasksets.kubectl("patch", "resourcequota", "two", "--type=merge", "--patch", '{"spec": {"hard": {"pods": "9"}}}')
-    tasksets.end("other")
+    tasksets.submit(role(replicas=4))
+    tasksets.when_told("quota: 2 of 4 pods refused: exceeded quota: two, requested: pods=1")
+    eventually(lambda: _running(tasksets) == 2, "two that run")
+    tasksets.request("PATCH", f"{path}/two", {"spec": {"hard": {"pods": "4"}}}, MERGE_PATCH)
+    tasksets.when_running("worker", 4)
+    for index in range(4):
+        tasksets.end(index=index)
 
-    status = tasksets.when_ended("Succeeded")
-    assert [counts(each) for each in replicas_of(status, "other").values()] == [(0, 0)]
+    assert all(counts(each) == (0, 0) for each in replicas_of(tasksets.when_ended("Succeeded")).values())
+    assert len(tasksets.made()) == 4
 
 
 def test_pods_denied_by_an_admission_policy_are_tried_again(tasksets: Bench) -> None:
     with _admission_policy(tasksets, "object.metadata.labels['PodTaskIndex'] != '1'", "not this one"):
         tasksets.submit(role(replicas=3))
-        denied = "denied: 1 of 3 pods refused: "
-        status = tasksets.when(
-            lambda status: (
-                denied in status["stateMessage"]
-                and len([each for each in replicas_of(status).values() if each["phase"].endswith("AttemptRunning")])
-                == 2
-            ),
-            "two that run and word of the third",
-        )
-        assert "not this one" in status["stateMessage"]
-        assert status["state"] == "Running"
+        tasksets.when_told("denied: 1 of 3 pods refused: ", "not this one")
+        eventually(lambda: _running(tasksets) == 2, "two that run")
     for index in range(3):
         tasksets.end(index=index)
 
@@ -240,15 +223,8 @@ def test_pods_denied_by_an_admission_policy_are_tried_again(tasksets: Bench) -> 
 def test_pods_denied_by_a_webhook_are_tried_again(tasksets: Bench) -> None:
     with _webhook(tasksets, "worker-2 must wait") as denying:
         tasksets.submit(role(replicas=3))
-        status = tasksets.when(
-            lambda status: (
-                "denied: 1 of 3 pods refused: " in status["stateMessage"]
-                and len([each for each in replicas_of(status).values() if each["phase"].endswith("AttemptRunning")])
-                == 2
-            ),
-            "two that run and word of the third",
-        )
-        assert "worker-2 must wait" in status["stateMessage"]
+        tasksets.when_told("denied: 1 of 3 pods refused: ", "worker-2 must wait")
+        eventually(lambda: _running(tasksets) == 2, "two that run")
         eventually(lambda: denying.count > 1, "another try")
         denying.allow.set()
         for index in range(3):
@@ -292,8 +268,9 @@ def test_a_lost_control_unit_costs_the_attempt_but_no_retry(tasksets: Bench, pro
     status = tasksets.when_ended("Succeeded")
     assert status["totalRetriedCount"] == 0
     assert [record["state"] for record in status["history"]] == ["Lost", "Succeeded"]
-    assert tasksets.made()[3:] == [f"job-worker-1-0-{index}" for index in range(3)]
-    assert tasksets.left() == []
+    assert sorted(tasksets.made()[3:]) == [f"job-worker-1-0-{index}" for index in range(3)]
+    # A Service that somebody has orphaned stays: it is nobody's.
+    assert tasksets.left() == ([] if propagation == "Background" else ["Service job"])
 
 
 @pytest.mark.parametrize("propagation", ["Foreground", "Background"])
@@ -328,7 +305,7 @@ def test_a_taskset_made_again_under_the_same_name_runs_from_scratch(tasksets: Be
     tasksets.delete()
     tasksets.when_gone()
     uid = tasksets.submit(role(replicas=2))
-    tasksets.when(lambda status: "exists already" in status["stateMessage"], "word of what is in the way")
+    tasksets.when_told("exists already")
     for pod in old:
         tasksets.annotate(pod, {fakepods.STUCK: None, fakepods.SILENCED: None})
     tasksets.when_running("worker", 2)
@@ -344,13 +321,8 @@ def test_a_taskset_made_again_under_the_same_name_runs_from_scratch(tasksets: Be
 # --- the means
 
 
-@contextlib.contextmanager
-def _priority_class(tasksets: Bench, value: int) -> Iterator[str]:
-    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    name = f"{tasksets.namespace}-{value}"
-    tasksets.request("POST", path, {"metadata": {"name": name}, "value": value})
-    yield name
-    tasksets.request("DELETE", f"{path}/{name}")
+def _running(tasksets: Bench) -> int:
+    return sum(pod["status"]["phase"] == "Running" for pod in tasksets.pods())
 
 
 def _probe(tasksets: Bench, labels: Json) -> None:

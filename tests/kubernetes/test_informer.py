@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
+import itertools
+import json
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
-from octarbiter.api import errors
+from octarbiter.api import codec, errors
 from octarbiter.api.core_kinds import ConfigMap
 from octarbiter.api.scheme import CONFIGMAPS
 from octarbiter.runtime import answers, client, informer, kubeconfig
@@ -196,8 +201,9 @@ async def test_after_a_cut_connection_it_goes_on_without_a_new_list(bed: Testbed
 
 @pytest.fixture(scope="module")
 def own(programs: None) -> Iterator[ControlPlane]:
-    """A control plane that may be stopped without disturbing anybody."""
-    with ControlPlane(controller_manager=False, scheduler=False) as control_plane:
+    """A control plane that may be stopped without disturbing anybody, and that forgets as etcd does."""
+    flags = ["--feature-gates=ListFromCacheSnapshot=false"]
+    with ControlPlane(controller_manager=False, scheduler=False, apiserver_flags=flags) as control_plane:
         yield control_plane
 
 
@@ -236,24 +242,63 @@ async def test_what_the_server_has_forgotten_is_found_by_a_new_list(own: Control
         await cable.pull_out()
 
 
+async def test_a_list_whose_past_is_compacted_between_pages_is_begun_anew(own: ControlPlane) -> None:
+    namespace = own.create_namespace()
+    for number in range(5):
+        create(own, namespace, f"c{number}", "1")
+    codes: list[int] = []
+
+    def forget_after_the_first_page(verb: str, resource: str, code: int) -> None:
+        codes.append(code)
+        if len(codes) == 1:
+            delete(own, namespace, "c0")
+            create(own, namespace, "late", "1")
+            newest = own.request("GET", path(namespace))["metadata"]["resourceVersion"]
+            compact(own.directory / "etcd.sock", newest)
+
+    connection = kubeconfig.load(str(own.kubeconfig))
+    async with client.Client(connection, observer=forget_after_the_first_page) as speaking:
+        whole = await speaking.list_raw(CONFIGMAPS, namespace, page_size=2)
+
+    names = sorted(codec.decode(item, codec.ObjectWithMeta).metadata.name for item in whole.items)
+    assert codes == [200, 410, 200]
+    assert names == ["c1", "c2", "c3", "c4", "late"]
+
+
+def compact(etcd: Path, revision: str) -> None:
+    """Makes etcd forget everything before this revision."""
+    connection = http.client.HTTPConnection("etcd")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(etcd))
+    connection.request("POST", "/v3/kv/compaction", json.dumps({"revision": revision, "physical": True}))
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+    connection.close()
+
+
 @both_ways
 async def test_it_ends_up_with_the_server_s_state_while_the_server_is_restarted(
     own: ControlPlane, streams: bool
 ) -> None:
     namespace = own.create_namespace()
-    writing = asyncio.Event()
+    writing, restarted = asyncio.Event(), asyncio.Event()
 
     async with informed(kubeconfig.load(str(own.kubeconfig)), namespace, stream_lists=streams) as seen:
 
         async def write() -> None:
             """Creates, changes and deletes on and on; an answer that is lost is found out by trying again."""
-            for number in range(300):
+            for number in itertools.count():
+                if number == 50:
+                    writing.set()
+                if number % 25 == 0 and restarted.is_set():
+                    return
                 name = f"c{number % 25}"
                 try:
                     if number % 3 == 0:
                         await seen.client.delete(CONFIGMAPS, namespace, name)
                         continue
-                    body = {"metadata": {"name": name}, "data": {"a": str(number)}}
+                    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+                    body = {**kind, "metadata": {"name": name}, "data": {"a": str(number)}}
                     written = await seen.client.apply(CONFIGMAPS, namespace, name, body, field_manager="test")
                     seen.informer.cache.put(written)
                 except errors.NotFound:
@@ -261,13 +306,12 @@ async def test_it_ends_up_with_the_server_s_state_while_the_server_is_restarted(
                 except errors.Retry as problem:
                     if problem.status.reason != answers.ANSWER_LOST:
                         raise
-                if number == 50:
-                    writing.set()
 
-        writer = asyncio.create_task(write())
-        await writing.wait()
-        await asyncio.to_thread(restart, own)
-        await writer
+        async with asyncio.TaskGroup() as group:
+            group.create_task(write())
+            await writing.wait()
+            await asyncio.to_thread(restart, own)
+            restarted.set()
 
         truth = {
             found.metadata.name: found.data["a"]

@@ -90,6 +90,7 @@ class Shell:
         now = self.world.now
         taskset = msgspec.structs.replace(self.world.taskset, status=self.status)
         seen = self._seen(lags)
+        self.seen_pods = {pod.metadata.name: pod for pod in seen.pods}
         decision = decide(taskset, seen, now)
         self.check(taskset, seen, decision)
         story.between(self.status, decision.status)
@@ -125,12 +126,13 @@ class Shell:
                 what = (role_name, index)
                 self._create("pods", what, answered, lambda: world.create_pod(taskset, role, index, attempt))
             case actions.DeletePod(name, uid, force):
-                if not world.delete_pod(name, uid, "us", force=force):
+                if not world.delete_pod(name, uid, "us", force=force, seen=self.seen_pods[name]):
                     self.made["pods"][name] = (world.seq + 1, None) if name not in world.pods else self._now(name)
             case actions.DeletePods(attempt):
                 for pod in list(world.pods.values()):
                     if pod.metadata.labels[names.ATTEMPT_LABEL] == str(attempt):
-                        world.delete_pod(pod.metadata.name, pod.metadata.uid, "us")
+                        known = self.seen_pods.get(pod.metadata.name)
+                        world.delete_pod(pod.metadata.name, pod.metadata.uid, "us", seen=known)
             case actions.DeleteControlUnit(name, uid):
                 world.delete_unit(name, uid, "Foreground")
             case actions.DeleteTaskSet():

@@ -40,7 +40,7 @@ class Fact:
     taken: str = ""
     """Who took it before it ended by itself: us, somebody, eviction, preemption, node, rejection, owner."""
     unseen: bool = False
-    """It ended by itself, and was removed by somebody: the controller may never know how it ended."""
+    """It ended by itself, and was removed by one who did not know: the controller may never learn how it ended."""
 
     @property
     def failed(self) -> bool:
@@ -152,8 +152,8 @@ class World:
         self.put(kind, made)
         return made
 
-    def delete_pod(self, name: str, uid: str, by: str, *, force: bool = False) -> bool:
-        """False: not there."""
+    def delete_pod(self, name: str, uid: str, by: str, *, force: bool = False, seen: Pod | None = None) -> bool:
+        """False: not there. `seen`: what the one who deletes knows of it."""
         pod = self.pods.get(name)
         if pod is None or pod.metadata.uid != uid:
             return False
@@ -164,7 +164,7 @@ class World:
         if fact.code is None and not fact.taken:
             fact.taken = by
         if pod.status.phase in ENDED or not pod.spec.node_name or force:
-            fact.unseen |= by != "us" and fact.code is not None
+            fact.unseen |= fact.code is not None and (seen is None or seen.status.phase not in ENDED)
             self.drop("pods", name)
         elif pod.metadata.deletion_timestamp is None:
             due = self.now + timedelta(seconds=GRACE_S)

@@ -44,11 +44,13 @@ def _no_circle(roles: int, dependencies: int) -> str:
 
     A job with more than so many dependencies in all is let through, because on the most entangled of them the
     server would run out of its budget and refuse the job for that; a circle among those is the controller's to fail.
+    Asked first whether there are dependencies at all: the server evaluates this with every write, also of the status.
     """
     keep = "left.filter(r, has(r.dependsOn) && r.dependsOn.exists(d, d != r.name && d in names))"
     step = f".map(left, [left.map(o, o.name)].map(names, {keep})[0])"
     count = "self.roles.map(r, has(r.dependsOn) ? r.dependsOn.size() : 0).sum()"
-    return f"{count} > {dependencies} || [self.roles]{step * roles}.all(left, left.size() == 0)"
+    none = "!self.roles.exists(r, has(r.dependsOn))"
+    return f"{none} || {count} > {dependencies} || [self.roles]{step * roles}.all(left, left.size() == 0)"
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from octarbiter.api import codec, schema
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
@@ -22,6 +23,8 @@ REPLICAS = 20
 PODS = 10
 EVENTS = 20
 LONGEST_MESSAGE = 200
+_USUAL = schema.DEFAULT_EVENT_POLICY
+"""What an event means where nobody has said otherwise; not worth a word."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -77,6 +80,8 @@ def _headline(taskset: api.TaskSet, now: datetime) -> Iterator[tuple[str, str]]:
         )
     if waits := _waits_for(taskset, now):
         yield "Waits for", waits
+    if status.suspended_at is not None:
+        yield "Suspended", f"since {_at(status.suspended_at, now)}; spec.suspend: false lets it go on"
     if status.phase:
         yield "Phase", f"{status.phase}{_since(status.transition_time, now)}"
     yield "Created", _at(meta.creation_timestamp, now)
@@ -156,7 +161,7 @@ def policy(role: api.Role) -> str:
         delay = f" after {text.duration(role.retry_policy.delay)}" if role.retry_policy.delay else ""
         budget = role.retry_policy.budget
         parts.append(f"{budget} {'retry' if budget == 1 else 'retries'}{delay}")
-    parts += [f"{rule.event}->{rule.action}" for rule in role.event_policy if rule.action != api.Action.NO_ACTION]
+    parts += [f"{rule.event}->{rule.action}" for rule in role.event_policy if codec.to_json(rule) not in _USUAL]
     if role.depends_on:
         parts.append(f"after {', '.join(role.depends_on)}")
     return "; ".join(parts)

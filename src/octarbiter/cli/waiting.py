@@ -63,7 +63,7 @@ class _Wait:
         self.seen: api.TaskSet | None = None
         self.verdict: goals.Verdict | None = None
         self._uid = ""
-        self._told = ("", 0)
+        self._told: tuple[str, int] | None = None
 
     async def look(self) -> None:
         """Now; what does not exist cannot be waited for, except for its absence."""

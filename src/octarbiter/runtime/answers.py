@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final, TypeVar
 
 import msgspec
@@ -79,4 +80,8 @@ def may_repeat(request: Request, problem: errors.Retry) -> bool:
 
 
 def _words(problem: BaseException) -> str:
+    """ "Connection refused" rather than what libraries wrap around it."""
+    cause = getattr(problem, "os_error", problem)
+    if isinstance(cause, OSError) and cause.errno:
+        return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
     return str(problem) or ("no answer in time" if isinstance(problem, TimeoutError) else type(problem).__name__)

@@ -93,8 +93,9 @@ class Cache(Generic[T]):
         rewound = revision < self.revision
         present = set(also_present)
         for item in listed:
-            present.add(item.metadata.key)
-            self._accept(item, even_if_older=rewound)
+            if item.metadata.uid not in self._gone:  # one that is gone must not keep its predecessor in place
+                present.add(item.metadata.key)
+                self._accept(item, even_if_older=rewound)
         absent = [
             (key, held)
             for key, held in self._held.items()

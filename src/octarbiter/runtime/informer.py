@@ -68,6 +68,7 @@ class Informer(Generic[T]):
         self._stream_lists = stream_lists
         self._page_size = page_size
         self._pauses = backoff.Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        self._list_pauses = backoff.Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._must_list = True
         self._following: asyncio.Task[None] | None = None
 
@@ -89,14 +90,20 @@ class Informer(Generic[T]):
                 if self.cache.revision > before:
                     continue  # the server ended the watch in its own good time
             except errors.ApiError as problem:
-                self._must_list |= _has_forgotten(problem)
-                after = problem.after if isinstance(problem, errors.Retry) else 0.0
+                if _has_forgotten(problem):
+                    # The server is there again: how long it was away is no reason to wait.
+                    self._must_list = True
+                    self._pauses.reset()
+                    after = self._list_pauses.next_pause()
+                elif isinstance(problem, errors.Retry):
+                    after = problem.after
                 log.warning(
                     "the watch broke, trying again",
                     extra={"resource": self.resource.plural, "revision": self.cache.revision, "error": str(problem)},
                 )
             finally:
                 following.cancel()
+                await asyncio.wait({following})  # it gives its connection back
             await asyncio.sleep(self._pauses.next_pause(after))
 
     async def list_anew(self) -> None:
@@ -154,6 +161,7 @@ class Informer(Generic[T]):
             async for line in lines:
                 self._take(_event(line))
                 self._pauses.reset()
+                self._list_pauses.reset()
 
     async def _take_initial(self, lines: AsyncIterator[bytes]) -> None:
         """The present state as ADDED events, among them perhaps changes made meanwhile, up to a certain bookmark."""

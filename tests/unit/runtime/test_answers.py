@@ -92,3 +92,13 @@ def test_an_eviction_held_up_by_a_budget_is_left_to_the_caller() -> None:
 def test_an_answer_that_cannot_be_read_says_which() -> None:
     with pytest.raises(errors.ApiError, match="/pods/p: the server's answer cannot be understood"):
         answers.decoded(b'{"metadata": 5}', Object, READ.path)
+
+
+def test_what_is_wrong_with_the_network_is_told_in_its_own_words() -> None:
+    refused = ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)")
+
+    assert (
+        str(answers.unreachable("https://k8s", refused))
+        == "cannot reach the API server https://k8s: Connection refused"
+    )
+    assert str(answers.lost(READ, TimeoutError())).endswith("its answer did not arrive: no answer in time")

@@ -116,6 +116,16 @@ def test_removing_the_predecessor_leaves_the_successor() -> None:
     assert held.get("lab/a") is not None
 
 
+def test_a_list_that_still_holds_what_is_gone_does_not_keep_its_predecessor() -> None:
+    held = made()
+    held.changed(thing(1, uid="u1"))
+    held.remove("lab/a", "u2")
+
+    held.replace([thing(3, uid="u2")], 3)
+
+    assert len(held) == 0
+
+
 def test_only_differences_of_a_list_are_told() -> None:
     told: Told = []
     held = made(told)

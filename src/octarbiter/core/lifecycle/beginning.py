@@ -20,7 +20,9 @@ def accept(work: Work, problems: tuple[str, ...]) -> None:
     if not problems:
         work.move(TaskSetPhase.PENDING)
         return
-    trigger = api.Trigger(event=SPEC_INVALID, at=work.now, message="; ".join(problems))
+    trigger = api.Trigger(
+        event=SPEC_INVALID, at=work.now, message=observe.short("; ".join(problems), observe.VERDICT_BYTES)
+    )
     work.status = replace(work.status, verdict=api.State.FAILED, trigger=trigger)
     roles.follow_all(work)
     roles.close_all(work)

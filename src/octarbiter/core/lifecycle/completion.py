@@ -106,4 +106,6 @@ def end_of(roles: Sequence[api.Role], statuses: Iterable[api.RoleStatus]) -> Ver
     last = in_time[-1][0]
     if failed is None:
         return Verdict(api.State.SUCCEEDED, msgspec.structs.replace(last, message="all roles succeeded"))
-    return Verdict(api.State.FAILED, msgspec.structs.replace(last, message=f"all roles finished; {failed[0].message}"))
+    cause = failed[0]
+    message = f"all roles finished; {cause.role}: {cause.message}"
+    return Verdict(api.State.FAILED, msgspec.structs.replace(cause, at=last.at, message=message))

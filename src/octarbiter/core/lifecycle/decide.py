@@ -47,6 +47,7 @@ def decide(taskset: api.TaskSet, seen: Seen, now: datetime, problems: tuple[str,
         _rest(work)
     else:
         _go(work, problems)
+    work.remove_stuck()
     return _decision(work)
 
 
@@ -114,6 +115,13 @@ def _decision(work: Work) -> Decision:
 
 def _must_record(old: api.TaskSetStatus, new: api.TaskSetStatus, asked: dict[actions.Action, None]) -> bool:
     if new.verdict != old.verdict or new.attempt != old.attempt or new.phase == TaskSetPhase.COMPLETED:
+        return True
+    judged = {role.name for role in old.role_status if role.trigger is not None}
+    if any(role.trigger is not None and role.name not in judged for role in new.role_status):
+        return True
+    sizes = zip(old.role_status, new.role_status, strict=False)
+    if any(len(was.replica_status) != len(now.replica_status) for was, now in sizes):
+        # Or the pods of new indices would be taken for what an earlier lowering has left.
         return True
     for action in asked:
         match action:

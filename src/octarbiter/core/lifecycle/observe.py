@@ -16,6 +16,8 @@ from octarbiter.api.pod import ContainerStatus, Pod, Terminated
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 MESSAGE_BYTES = 256
 """Texts of replicas are cut to this, so that a status stays small whatever they print."""
+VERDICT_BYTES = 4096
+"""The words of a verdict may be longer: there is one, and it is what people come to read."""
 
 # The words the kubelet, the scheduler and the controllers of Kubernetes use for a pod that was taken, not failed.
 _TAKEN_REASONS = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
@@ -120,6 +122,14 @@ def ended_before_deletion(pod: Pod) -> bool:
     return requested is None or (bool(ends) and max(ends) < requested)
 
 
+def force_due(pod: Pod, timeout_s: int | None, ready_nodes: Mapping[str, bool]) -> datetime | None:
+    """When a pod that is to go, on a node that does not answer, is removed by force; None: never."""
+    asked, node = pod.metadata.deletion_timestamp, pod.spec.node_name
+    if asked is None or timeout_s is None or not node or ready_nodes.get(node, False):
+        return None
+    return asked + timedelta(seconds=timeout_s)
+
+
 def _container_ends(pod: Pod) -> list[datetime]:
     return [t.finished_at for t in _terminations(pod) if t.finished_at is not None]
 
@@ -190,11 +200,11 @@ def terminated_info(pod: Pod, main: str) -> api.TerminatedInfo | None:
     )
 
 
-def short(text: str) -> str:
-    """One line of at most MESSAGE_BYTES, without control characters (JSON would write each as six bytes)."""
+def short(text: str, limit: int = MESSAGE_BYTES) -> str:
+    """One line of at most `limit` bytes, without control characters (JSON would write each as six bytes)."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     data = line.encode()
-    return line if len(data) <= MESSAGE_BYTES else data[: MESSAGE_BYTES - 3].decode(errors="ignore") + "..."
+    return line if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "..."
 
 
 def why_not_running(pod: Pod) -> str:

@@ -88,8 +88,8 @@ def _may_be_told_to_go(pod: Pod) -> bool:
     return observe.bucket(pod) in observe.ALIVE and pod.metadata.deletion_timestamp is None
 
 
-def _delete(pod: Pod, force: bool = False) -> actions.DeletePod:
-    return actions.DeletePod(pod.metadata.name, pod.metadata.uid, force)
+def _delete(pod: Pod) -> actions.DeletePod:
+    return actions.DeletePod(pod.metadata.name, pod.metadata.uid)
 
 
 # --- no pod of the current attempt is seen
@@ -116,9 +116,7 @@ def _without_pod(replica: api.ReplicaStatus, others: Sequence[Pod], sit: Situati
         return Followed(_moved(replica, ReplicaPhase.PENDING, sit.hold, sit.now))
     alive = next((pod for pod in others if observe.bucket(pod) in observe.ALIVE), None)
     if alive is not None:
-        again_at, force, message = _departure(alive, sit)
-        waiting = _moved(replica, ReplicaPhase.PENDING, f"waits until {message}", sit.now)
-        return Followed(waiting, (_delete(alive, force=True),) if force else (), again_at)
+        return Followed(_moved(replica, ReplicaPhase.PENDING, _departure(alive, sit), sit.now))
     refusal = sit.refusals.get((sit.role.name, replica.index))
     if refusal is not None and sit.now < refusal.again_at:
         refused = _moved(replica, ReplicaPhase.PENDING, observe.short(refusal.message), sit.now)
@@ -179,11 +177,10 @@ def _with_facts(replica: api.ReplicaStatus, pod: Pod, sit: Situation) -> api.Rep
 
 def _alive(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, sit: Situation) -> Followed:
     if kind is Bucket.LEAVING:
-        again_at, force, message = _departure(pod, sit)
-        leaving = _moved(replica, ReplicaPhase.DELETION_REQUESTED, f"waits until {message}", sit.now)
+        leaving = _moved(replica, ReplicaPhase.DELETION_REQUESTED, _departure(pod, sit), sit.now)
         if not replica.stopped:
             leaving = msgspec.structs.replace(leaving, pod_reason=observe.taken_reason(pod) or "Deleted")
-        return Followed(leaving, (_delete(pod, force=True),) if force else (), again_at)
+        return Followed(leaving)
     # Once recorded as stopped it is stopped, even if the suspension has ended meanwhile.
     if sit.stop is not Stop.NONE or replica.stopped:
         marked = msgspec.structs.replace(replica, stopped=True)
@@ -199,19 +196,15 @@ def _alive(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, sit: Situation) -
     return Followed(_moved(replica, phase, message, sit.now))
 
 
-def _departure(pod: Pod, sit: Situation) -> tuple[datetime | None, bool, str]:
-    """When to look again, whether to use force now, and a sentence, for a pod that is to go."""
+def _departure(pod: Pod, sit: Situation) -> str:
+    """What is waited for while a pod is to go."""
     name, node = pod.metadata.name, pod.spec.node_name
     if not node or sit.ready_nodes.get(node, False):
-        return None, False, f"pod {name} has stopped"
-    asked, timeout = pod.metadata.deletion_timestamp, sit.role.deletion_timeout_seconds
+        return f"waits until pod {name} has stopped"
     state = "not Ready" if node in sit.ready_nodes else "gone"
-    message = f"pod {name} has stopped on node {node}, which is {state}"
-    if asked is None or timeout is None:
-        return None, False, message
-    due = asked + timedelta(seconds=timeout)
-    told = f"{message}; it is removed by force at {due:%H:%M:%SZ}"
-    return (due, False, told) if sit.now < due else (None, True, told)
+    message = f"waits until pod {name} has stopped on node {node}, which is {state}"
+    due = observe.force_due(pod, sit.role.deletion_timeout_seconds, sit.ready_nodes)
+    return message if due is None else f"{message}; it is removed by force at {due:%H:%M:%SZ}"
 
 
 def _ended(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, others: Sequence[Pod], sit: Situation) -> Followed:

@@ -147,10 +147,12 @@ def _failed_dependency(work: Work, role: api.Role) -> completion.Verdict | None:
 def close_all(work: Work) -> None:
     """The TaskSet has its verdict: a role without one of its own takes it."""
     state = api.State.FAILED if work.status.verdict == LOST else api.State(work.status.verdict)
-    trigger = work.status.trigger
+    # Said once in full, by the TaskSet: every role would say it three times.
+    trigger = work.status.trigger or api.Trigger()
+    trigger = replace(trigger, message=observe.short(trigger.message))
     for number, status in enumerate(work.roles):
         if status.trigger is None:
-            message = f"stopped: {trigger.message if trigger else ''}"
+            message = f"stopped: {trigger.message}"
             stopped = replace(status, trigger=trigger)
             work.roles[number] = work.moved_role(stopped, RolePhase.CLEANING_PENDING, state, message)
         _close(work, number)

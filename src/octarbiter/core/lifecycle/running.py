@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import actions, completion, ending, names, observe, replicas, roles, waiting
-from octarbiter.core.lifecycle.phases import RolePhase, TaskSetPhase
+from octarbiter.core.lifecycle.phases import ReplicaPhase, RolePhase, TaskSetPhase
 from octarbiter.core.lifecycle.work import POD_INVALID, Work, replace
 
 
@@ -42,7 +42,11 @@ def run(work: Work) -> None:
         _rest_suspended(work)
     else:
         service_refusal = work.seen.refusals.get(observe.SERVICE)
-        extra = [service_refusal.message] if service_refusal is not None and work.seen.service is None else []
+        extra = (
+            [observe.short(service_refusal.message)]
+            if service_refusal is not None and work.seen.service is None
+            else []
+        )
         work.say(waiting.sentence(work.roles, work.seen.refusals, extra))
 
 
@@ -89,7 +93,12 @@ def _note_start(work: Work) -> None:
     if work.status.start_at is None:
         work.status = replace(work.status, start_at=min(r.start_at for r in starts if r.start_at is not None))
     # Those that ended before a suspension do not make the resumed attempt run.
-    runs = any(not r.outcome or since is None or (r.start_at is not None and r.start_at >= since) for r in starts)
+    runs = any(
+        since is None
+        or (not r.outcome and r.phase != ReplicaPhase.RETRY_PENDING)
+        or (r.start_at is not None and r.start_at >= since)
+        for r in starts
+    )
     if runs and work.status.phase == TaskSetPhase.PREPARING:
         work.move(TaskSetPhase.RUNNING)
         work.status = replace(work.status, state=api.State.RUNNING)
@@ -98,7 +107,8 @@ def _note_start(work: Work) -> None:
 def _invalid(work: Work) -> completion.Verdict | None:
     for (role, index), refusal in work.seen.refusals.items():
         if refusal.kind == "invalid" and role:
-            trigger = api.Trigger(role=role, index=index, event=POD_INVALID, at=work.now, message=refusal.message)
+            words = observe.short(refusal.message, observe.VERDICT_BYTES)
+            trigger = api.Trigger(role=role, index=index, event=POD_INVALID, at=work.now, message=words)
             return completion.Verdict(api.State.FAILED, trigger)
     return None
 

@@ -18,9 +18,8 @@ def between(old: api.TaskSetStatus, new: api.TaskSetStatus) -> list[Told]:
         told.append(Told("Resumed", "goes on in the same attempt"))
     if new.phase == TaskSetPhase.COMPLETED and old.phase != TaskSetPhase.COMPLETED:
         told.append(Told(new.state, new.state_message or new.state, warning=new.state == api.State.FAILED))
-    elif new.verdict and not old.verdict and new.verdict != api.State.SUCCEEDED and new.trigger is not None:
-        reason = "AttemptLost" if new.verdict == LOST else "AttemptFailed"
-        told.append(Told(reason, f"attempt {new.attempt}: {new.trigger.message}", warning=True))
+    elif not old.verdict:
+        told += _end_of_attempt(old, new)
     if new.total_retried_count > old.total_retried_count:
         told.append(Told("Retried", f"attempt {new.attempt} begins (retry {new.total_retried_count})"))
     return told
@@ -31,6 +30,19 @@ def waiting(recorded: api.TaskSetStatus, new: api.TaskSetStatus) -> list[Told]:
     if new.state == api.State.WAITING and new.state_message and new.state_message != recorded.state_message:
         return [Told("Waiting", new.state_message)]
     return []
+
+
+def _end_of_attempt(old: api.TaskSetStatus, new: api.TaskSetStatus) -> list[Told]:
+    """An attempt that had nothing left to clear away ends and is followed by the next one in the same step: then only
+    the history tells of its end."""
+    verdict, trigger = new.verdict, new.trigger
+    if new.attempt != old.attempt:
+        record = next((record for record in new.history if record.attempt == old.attempt), None)
+        verdict, trigger = (record.state, record.trigger) if record is not None else ("", None)
+    if trigger is None or verdict not in (LOST, api.State.FAILED):
+        return []
+    reason = "AttemptLost" if verdict == LOST else "AttemptFailed"
+    return [Told(reason, f"attempt {old.attempt}: {trigger.message}", warning=True)]
 
 
 def _roles(old: api.TaskSetStatus, new: api.TaskSetStatus) -> list[Told]:

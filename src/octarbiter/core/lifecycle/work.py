@@ -13,7 +13,7 @@ import msgspec
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import ConfigMap
 from octarbiter.api.pod import Pod
-from octarbiter.core.lifecycle import actions, names, replicas
+from octarbiter.core.lifecycle import actions, names, observe, replicas
 from octarbiter.core.lifecycle.observe import Seen
 from octarbiter.core.lifecycle.phases import RolePhase, TaskSetPhase, moved_role, moved_taskset
 
@@ -79,6 +79,19 @@ class Work:
         for pod in pods:
             if pod.metadata.deletion_timestamp is None:
                 self.ask(actions.DeletePod(pod.metadata.name, pod.metadata.uid))
+
+    def remove_stuck(self) -> None:
+        """Of every pod of ours, also those that belong to no replica any more."""
+        timeouts = {role.name: role.deletion_timeout_seconds for role in self.spec.roles}
+        for pod in self.seen.pods:
+            if pod.metadata.deletion_timestamp is None:
+                continue
+            timeout_s = timeouts.get(pod.metadata.labels.get(names.ROLE_LABEL, ""))
+            due = observe.force_due(pod, timeout_s, self.seen.ready_nodes)
+            if due is not None and self.now < due:
+                self.look_again(due)
+            elif due is not None:
+                self.ask(actions.DeletePod(pod.metadata.name, pod.metadata.uid, force=True))
 
     def remove_control_units(self) -> None:
         for unit in self.seen.control_units:

@@ -41,6 +41,8 @@ SILENCED = "fake.octarbiter/silenced"
 _FILES = Path(__file__).parent / "stages"
 _RESTART_BACKOFF_MS = 10_000
 _HEARTBEAT_MS = 300_000
+# The server needs a moment for its second half; the news of it calls this off.
+_HALF_WAY_MS = 2_000
 
 
 def stages() -> str:
@@ -64,8 +66,11 @@ def _pod_stages() -> Iterator[dict[str, Any]]:
     pending = _is_true(_jq('$pod.status.phase == "Pending"'))
     running = _is_true(_jq('$pod.status.phase == "Running"'))
     not_running = _is_true(_jq('$pod.status.phase != "Running"'))
-    # Grace 0 means that we confirmed, and that a finalizer holds the pod.
+    # Grace 0 means that we confirmed, and that a finalizer holds the pod. If none does, the server was about to remove
+    # a pod that had ended, and gave up half-way because whoever asked for it died. A kubelet would ask again.
     unconfirmed = _is_true(_jq("$pod.metadata.deletionGracePeriodSeconds != 0"))
+    confirmed = _is_true(_jq("$pod.metadata.deletionGracePeriodSeconds == 0"))
+    unheld = _is_true(_jq("$pod.metadata.finalizers // [] | length == 0"))
     stays, goes = _is_false(_jq("goes")), _is_true(_jq("goes"))
     speaks, silent = _is_false(_jq("silent")), _is_true(_jq("silent"))
     ends = _is_true(_jq("duration != null"))
@@ -78,6 +83,8 @@ def _pod_stages() -> Iterator[dict[str, Any]]:
     yield _stage("Pod", "pod-restart", [running, stays, speaks, ends, restarts], [restart], backoff)
     yield _stage("Pod", "pod-kill", [goes, running, speaks], [kill])
     yield _stage("Pod", "pod-remove", [goes, not_running, unconfirmed, speaks], [{"delete": True}])
+    patience = {"durationMilliseconds": _HALF_WAY_MS}
+    yield _stage("Pod", "pod-remove-again", [goes, confirmed, unheld, speaks], [{"delete": True}], patience)
     yield _stage("Pod", "pod-silence", [silent, _is_false(_jq("silenced"))], [silence])
 
 

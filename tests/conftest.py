@@ -1,0 +1,1 @@
+"""For all tests. That it is here also makes the modules beside it importable for them."""
