@@ -4,18 +4,17 @@ Fenced blocks have a language. `sh` is done by the tests, block after block in o
 command must succeed. A `text` block right after it is all that it prints. `yaml` and `python` show a whole file, whose
 name is in their first line. A comment right before a block says what is special about it:
 
-    <!-- test: leave out: REASON -->                        not run
-    <!-- test: leave out `COMMAND`, `COMMAND`: REASON -->   these lines of it are not run
-    <!-- test: needs PROGRAM -->                            not run where there is no such program
-    <!-- test: stays -->                                    in a terminal of its own, to the end of the document
-    <!-- test: until shown -->                              in a terminal of its own, until what is shown was seen
+    <!-- test: leave out: REASON -->   not run
+    <!-- test: needs PROGRAM -->       not run where there is no such program
+    <!-- test: stays -->               in a terminal of its own, to the end of the document
+    <!-- test: until shown -->         in a terminal of its own, until what is shown was seen
 
 In a `text` block `...` stands for anything: alone, for any number of lines. Times, ages, addresses and names of fake
 nodes may be others, and columns wider.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +25,7 @@ STAYS, UNTIL_SHOWN = "stays", "until shown"
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _MARKER = re.compile(r"<!-- test: (.+?) -->\n\Z")
-_LEAVE_OUT = re.compile(r"leave out(?P<commands>(?:,? `[^`]+`)*): (?P<reason>.+)")
+_LEAVE_OUT = re.compile(r"leave out: (.+)")
 _NEEDS = re.compile(r"needs (\w+)")
 
 
@@ -37,8 +36,7 @@ class Block:
     language: str
     text: str
     reason: str = ""
-    """Why it, or `without`, is left out."""
-    without: tuple[str, ...] = ()
+    """Why it is left out, if it is."""
     needs: str = ""
     manner: str = ""
     """STAYS, UNTIL_SHOWN or nothing."""
@@ -55,16 +53,9 @@ class Block:
         return self.text.partition("\n")[0].removeprefix("# ")
 
     @property
-    def commands(self) -> str:
-        """What is run of it; nothing, if it is left out."""
-        if self.reason and not self.without:
-            return ""
-        return "".join(line for line in self.text.splitlines(keepends=True) if not line.startswith(self.without or "\0"))
-
-    @property
     def only_looks(self) -> bool:
         looking = ("octo get", "octo describe", "kubectl get", "curl ")
-        return all(line.startswith(looking) for line in self.commands.splitlines())
+        return all(line.startswith(looking) for line in self.text.splitlines())
 
 
 def blocks(document: str) -> list[Block]:
@@ -73,17 +64,16 @@ def blocks(document: str) -> list[Block]:
     found: list[Block] = []
     end_of_last = 0
     for fence in _FENCE.finditer(text):
-        between, end_of_last_now = text[end_of_last : fence.start()], fence.end()
-        end_of_last = end_of_last_now
+        between, end_of_last = text[end_of_last : fence.start()], fence.end()
         line = text.count("\n", 0, fence.start()) + 1
         if fence[1] == "text" and not between.strip() and found and found[-1].language == "sh":
-            found[-1] = Block(**{**vars(found[-1]), "shown": fence[2]})
+            found[-1] = replace(found[-1], shown=fence[2])
         else:
             found.append(Block(document, line, fence[1], fence[2], **_special(between, f"{document}:{line}")))
     return found
 
 
-def _special(before: str, where: str) -> dict[str, object]:
+def _special(before: str, where: str) -> dict[str, str]:
     marker = _MARKER.search(before)
     if marker is None:
         return {}
@@ -92,7 +82,7 @@ def _special(before: str, where: str) -> dict[str, object]:
     if needs := _NEEDS.fullmatch(marker[1]):
         return {"needs": needs[1]}
     if left_out := _LEAVE_OUT.fullmatch(marker[1]):
-        return {"reason": left_out["reason"], "without": tuple(re.findall("`(.+?)`", left_out["commands"]))}
+        return {"reason": left_out[1]}
     raise ValueError(f"{where}: no such marker: {marker[1]}")
 
 

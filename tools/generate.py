@@ -1,4 +1,4 @@
-"""Write the files that are made from the code: the CRD and its reference page from the types, and what to install.
+"""Write what is made from the code: the CRD, what to install, the reference pages, and tables of the operating guide.
 
 `python -m tools.generate` writes them; with `--check` it writes nothing and fails if one is out of date.
 """
@@ -18,6 +18,11 @@ from octarbiter.cli import install, installation
 from octarbiter.cli import text as texts
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # called as `python tools/generate.py`, it would not find its neighbours
+
+from tools import cli_reference, guide_tables  # noqa: E402
+
+_GUIDE = ROOT / "docs" / "guides" / "operating.md"
 _NOTE = "Made by `python -m tools.generate` from src/octarbiter/api; edit there."
 
 
@@ -25,6 +30,8 @@ def files() -> dict[Path, str]:
     return {
         ROOT / "deploy" / "crds" / f"{crd.NAME}.yaml": crd_file(),
         ROOT / "docs" / "reference" / "taskset.md": reference_page(),
+        ROOT / "docs" / "reference" / "cli.md": cli_reference.page(),
+        _GUIDE: guide_tables.filled(_GUIDE.read_text()),
         ROOT / "deploy" / "octarbiter.yaml": installation_file(),
     }
 

@@ -333,10 +333,11 @@ class CrashSweep:
 
     def _progress(self) -> str:
         now = self.outcome
+        seen = [problem for entry in (*self._running, *self._finished) for problem in entry.seen.problems]
         return (
             f"{time.monotonic() - self._began:6.0f} s  {now.kills} of {self._kills} kills, "
             f"{len(self._running)} TaskSets under way, {len(self._finished) + sum(now.finished.values())} finished, "
-            f"{self._observer.pods_made} pods, {len(now.problems)} problems"
+            f"{self._observer.pods_made} pods, {len(now.problems) + len(seen)} problems"
         )
 
 

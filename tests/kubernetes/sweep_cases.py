@@ -7,6 +7,7 @@ are to be stopped they would run for ever; where somebody meddles, the TaskSet c
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -73,15 +74,14 @@ class Case:
 
 
 def endless(seed: int) -> Iterator[Case]:
-    """Deck after deck, each with all kinds in another order; the first one begins with the large one."""
+    """Deck after deck, each with all kinds in another order. The large one opens every fourth deck and is left out of
+    the others: it is more work than all the rest."""
     dice = random.Random(seed)
     number = 0
-    while True:
-        deck = [kind for kind, count in KINDS.items() for _ in range(count)]
+    for decks in itertools.count():
+        deck = [kind for kind, count in KINDS.items() for _ in range(count) if kind is not large]
         dice.shuffle(deck)
-        if number == 0:
-            deck.sort(key=lambda kind: kind is not large)
-        for kind in deck:
+        for kind in [large, *deck] if decks % 4 == 0 else deck:
             word = kind.__name__.replace("_", "-")
             case = replace(kind(dice), kind=word, name=f"{word}-{number}")
             yield replace(case, then=case.then and replace(case.then, kind=word, name=case.name))

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from documents import STAYS, UNTIL_SHOWN, Block, has_begun_with, is_shown
 from eventual import eventually
+
+from documents import STAYS, UNTIL_SHOWN, Block, has_begun_with, is_shown
 
 PATIENCE_S = 60.0
 
@@ -39,9 +40,9 @@ class Terminal:
         self._bash.wait()
 
     def do(self, block: Block) -> None:
-        commands = block.commands
-        if not commands or (block.needs and shutil.which(block.needs) is None):
+        if block.reason or (block.needs and shutil.which(block.needs) is None):
             return
+        commands = block.text
         for written, spelled in self._spelled.items():
             commands = commands.replace(written, spelled)
         if block.manner in (STAYS, UNTIL_SHOWN):

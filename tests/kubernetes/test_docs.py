@@ -6,14 +6,14 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import yaml
-from documents import ROOT, blocks
 from terminal import Terminal
 
+from documents import ROOT, Block, blocks
 from octarbiter.testing.kubernetes import build
 from octarbiter.testing.kubernetes.bed import Testbed
 
@@ -27,18 +27,23 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def env(bed: Testbed, namespace: str, tmp_path: Path) -> dict[str, str]:
-    """The reader's: a namespace of their own, and a controller that keeps to it."""
+def shell(programs: None) -> dict[str, str]:
+    """The environment of somebody who has installed us, and has kubectl."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCTO_", "PYTEST_"))}
+    kubectl = build.ensure(["kubectl"])["kubectl"]
+    return kept | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:{kubectl.parent}"}
+
+
+@pytest.fixture
+def env(shell: dict[str, str], bed: Testbed, namespace: str, tmp_path: Path) -> dict[str, str]:
+    """With a cluster, a namespace of their own in it, and settings that keep a controller to that."""
     config = yaml.safe_load(bed.control_plane.kubeconfig.read_text())
     for context in config["contexts"]:
         context["context"]["namespace"] = namespace
     kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch(0o600)
     kubeconfig.write_text(yaml.safe_dump(config))
-    kubeconfig.chmod(0o600)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCTO_", "PYTEST_"))}
-    kubectl = build.ensure(["kubectl"])["kubectl"]
-    return kept | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:{kubectl.parent}",
+    return shell | {
         "KUBECONFIG": str(kubeconfig),
         "OCTO_NAMESPACE": namespace,
         "OCTO_LEASE_NAMESPACE": namespace,
@@ -65,6 +70,7 @@ def free_port() -> int:
         return port
 
 
+# The README is to be read, so it has no comments for us. What of it is not run, and why:
 README_LEFT_OUT = {
     "make demo": "it starts a cluster of its own",
     "make test": "it runs these tests",
@@ -73,25 +79,20 @@ README_LEFT_OUT = {
 }
 
 
-def follow(
-    document: str,
-    place: Path,
-    env: Mapping[str, str],
-    spelled: Mapping[str, str] | None = None,
-    left_out: Mapping[str, str] | None = None,
-) -> None:
-    """`left_out`: commands that are not run, and why; added to what the document itself leaves out."""
+def follow(place: Path, env: Mapping[str, str], steps: list[Block], spelled: Mapping[str, str] | None = None) -> None:
     with Terminal(place, env, spelled) as terminal:
-        for block in blocks(document):
-            if left_out and not (block.reason and not block.without):
-                reason = block.reason or "; ".join(left_out.values())
-                block = dataclasses.replace(block, reason=reason, without=(*block.without, *left_out))
+        for block in steps:
             if block.language == "sh":
                 terminal.do(block)
 
 
+def without(block: Block, commands: Iterable[str]) -> Block:
+    lines = block.text.splitlines(keepends=True)
+    return dataclasses.replace(block, text="".join(line for line in lines if not line.startswith(tuple(commands))))
+
+
 def test_the_tutorial_shows_what_a_reader_sees(place: Path, env: dict[str, str]) -> None:
-    follow("docs/tutorial.md", place, env)
+    follow(place, env, blocks("docs/tutorial.md"))
 
 
 def test_the_readme_shows_commands_that_work(place: Path, env: dict[str, str], controller: None) -> None:
@@ -99,14 +100,19 @@ def test_the_readme_shows_commands_that_work(place: Path, env: dict[str, str], c
         # Enough to see that it works, and ten times faster.
         example.write_text(example.read_text().replace("sleep 30", "sleep 3"))
 
-    follow("README.md", place, env, left_out=README_LEFT_OUT)
+    follow(place, env, [without(block, README_LEFT_OUT) for block in blocks("README.md")])
 
 
-def test_the_guide_to_operating_shows_what_a_reader_sees(place: Path, env: dict[str, str]) -> None:
+def test_the_guide_to_operating_shows_what_a_reader_sees(place: Path, env: dict[str, str], bed: Testbed) -> None:
     spelled = {f"127.0.0.1:{port}": f"127.0.0.1:{free_port()}" for port in (8080, 8081)}
 
-    follow("docs/guides/operating.md", place, env, spelled | {"kube-system": env["OCTO_LEASE_NAMESPACE"]})
+    spelled["kube-system"] = env["OCTO_LEASE_NAMESPACE"]
+
+    try:
+        follow(place, env, blocks("docs/guides/operating.md"), spelled)
+    finally:
+        bed.control_plane.kubectl("delete", "namespace", "vision", "--ignore-not-found", "--wait=false")
 
 
-def test_the_guide_to_testing_shows_what_a_reader_sees(place: Path, env: dict[str, str]) -> None:
-    follow("docs/guides/testing.md", place, env)
+def test_the_guide_to_testing_shows_what_a_reader_sees(place: Path, shell: dict[str, str]) -> None:
+    follow(place, shell, blocks("docs/guides/testing.md"))

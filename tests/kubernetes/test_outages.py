@@ -113,14 +113,21 @@ def test_a_second_controller_that_ignores_the_lease_does_no_harm(tasksets: Bench
 
 def test_while_the_api_server_is_away_nothing_is_lost_or_doubled(tasksets: Bench, controller: Controller) -> None:
     plane = tasksets.bed.control_plane
+    node = tasksets.bed.fake_nodes.names[0]
     ending = {"completionPolicy": needs(2, max_failed=-1), "retryPolicy": retries(1, delay=2)}
-    tasksets.submit(role("steady", 2), role("worker", 3, duration="5s", annotations=BY_INDEX, **ending))
+    # We are their scheduler: the cluster's takes half a minute to notice that the server is back.
+    ours = {"pod": {"schedulerName": "nobody"}, "annotations": BY_INDEX}
+    tasksets.submit(role("steady", 2), role("worker", 3, duration="5s", **ours, **ending))
+    for index in range(3):
+        tasksets.bind(tasksets.when_pod(index=index, phase="Pending"), node)
     steady = tasksets.when_running("steady", 2)
     tasksets.when_running("worker", 3)
     plane.stop_apiserver()
     # Longer than the lease lasts, and than the workers run.
     time.sleep(20)
     plane.start_apiserver()
+    for index in (1, 2):
+        tasksets.bind(tasksets.when_pod(index=index, phase="Pending"), node)
 
     status = tasksets.when_ended("Failed")
     assert [counts(each) for each in replicas_of(status).values()] == [(0, 0), (1, 0), (1, 0)]

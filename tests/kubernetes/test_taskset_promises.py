@@ -193,10 +193,10 @@ def test_a_taskset_past_its_deadline_fails_and_is_not_retried(tasksets: Bench) -
 
 
 def test_pod_retention_says_which_pods_stay_and_ttl_when_all_is_gone(tasksets: Bench) -> None:
-    both = {"replicas": 2, "completionPolicy": needs(2)}
+    # Replica 0 succeeds at once, replica 1 fails later.
+    told = {fakepods.EXIT_CODE: "$(TASKROLE_REPLICA_INDEX)", fakepods.DURATION: "$(TASKROLE_REPLICA_INDEX)s"}
     for retention in ("All", "Failed", "None"):
-        name, code = retention.lower(), {fakepods.EXIT_CODE: "$(TASKROLE_REPLICA_INDEX)"}
-        tasksets.submit(role(duration="500ms", annotations=code, **both), name=name, podRetention=retention)
+        tasksets.submit(role(replicas=2, annotations=told), name=retention.lower(), podRetention=retention)
     kept = {}
     for name in ("all", "failed", "none"):
         tasksets.when_ended("Failed", name)
@@ -204,7 +204,7 @@ def test_pod_retention_says_which_pods_stay_and_ttl_when_all_is_gone(tasksets: B
 
     assert kept["none"] == []
     assert kept["failed"] == ["failed-worker-0-0-1"]
-    assert kept["all"] in (["all-worker-0-0-0", "all-worker-0-0-1"], ["all-worker-0-0-1"])
+    assert kept["all"] == ["all-worker-0-0-0", "all-worker-0-0-1"]
     assert sorted(left for left in tasksets.left() if "Pod" not in left) == [
         "ConfigMap c-all-0",
         "ConfigMap c-failed-0",
@@ -334,18 +334,31 @@ def test_events_tell_the_story(tasksets: Bench) -> None:
 
 
 def test_the_status_of_many_replicas_stays_small_and_names_those_that_matter(tasksets: Bench) -> None:
-    # One kind of replica succeeds, the other fails and prints a lot.
+    """Most wait for a scheduler that is not there, until the others fail and print a lot."""
     loud = {fakepods.EXIT_CODE: "3", fakepods.MESSAGE: "\x1b[31m" + 4000 * "x"}
-    never_fails = {"completionPolicy": needs(1, max_failed=-1), "eventPolicy": NO_ACTION}
-    tasksets.submit(role("many", 481, duration="0s"), role("loud", 20, duration="0s", annotations=loud, **never_fails))
+    tasksets.submit(
+        role("many", 491, pod={"schedulerName": "nobody"}),
+        role(
+            "loud", 10, duration="2s", annotations=loud, dependsOn=["ready"], completionPolicy=needs(1, max_failed=10)
+        ),
+        role("ready", pod={"schedulerName": "nobody"}),
+    )
+    status = tasksets.when(lambda status: role_of(status, "many").get("active") == 491, "all to be made")
+    assert "many-0, many-1, many-2 and 489 more: no word yet from scheduler nobody" in message_of(status)
+    assert len(json.dumps(tasksets.find())) < 20_000
+    tasksets.bind(tasksets.when_pod("ready", phase="Pending"), tasksets.bed.fake_nodes.names[0])
     status = tasksets.when_ended("Failed", timeout_s=120)
 
-    assert (role_of(status, "many")["succeeded"], role_of(status, "loud")["failed"]) == (481, 20)
-    assert (len(replicas_of(status, "many")), len(replicas_of(status, "loud"))) == (0, 20)
-    assert len(json.dumps(tasksets.find())) < 100_000
+    assert (role_of(status, "many")["stopped"], role_of(status, "loud")["failed"]) == (491, 10)
+    assert (len(replicas_of(status, "many")), len(replicas_of(status, "loud"))) == (0, 10)
     assert all(each["terminatedInfo"]["exitCode"] == 3 for each in replicas_of(status, "loud").values())
-    assert len(tasksets.made()) == 501
+    assert len(json.dumps(tasksets.find())) < 20_000
+    assert len(tasksets.made()) == 502
     assert tasksets.left() == []
+    outcomes = [json.loads(line)["outcome"] for line in _listed(tasksets)]
+    assert (outcomes.count("Stopped"), outcomes.count("Failed"), len(outcomes)) == (492, 10, 502)
+    tasksets.delete()
+    eventually(lambda: not _listed(tasksets), "the list to go with its TaskSet")
 
 
 # --- the means
@@ -365,6 +378,13 @@ def _ended(pod: Json) -> datetime:
 
 def _is_of(pod: Json, name: str) -> bool:
     return bool(pod["metadata"]["labels"]["TaskSet"] == name)
+
+
+def _listed(tasksets: Bench) -> list[str]:
+    """The lines of the complete list of replicas."""
+    maps = tasksets.request("GET", scheme.CONFIGMAPS.path(tasksets.namespace))["items"]
+    texts = [each["data"][names.REPLICA_LIST_KEY] for each in maps if each["metadata"]["name"].startswith("r-job-")]
+    return "\n".join(texts).splitlines()
 
 
 def _env(container: Json) -> list[tuple[str, Any]]:

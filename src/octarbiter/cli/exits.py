@@ -5,6 +5,7 @@ One table for every command. Scripts rely on it, so `octo --help` prints it and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,11 @@ class Failure(click.ClickException):
         super().__init__(message)
         self.code = code
         self.exit_code = code  # type: ignore[misc]  # click declares it for the class and reads it from the instance
+
+
+def together(failures: Sequence[Failure]) -> Failure:
+    """All that went wrong in one; the first one's code."""
+    return Failure(failures[0].code, "\n".join(failure.message for failure in failures))
 
 
 def failure_of(error: Exception) -> Failure:

@@ -33,11 +33,11 @@ RULES: list[Json] = [
         "resources": ["pods"],
         "verbs": ["get", "list", "watch", "create", "delete", "deletecollection"],
     },
-    # Control units, which are never changed, and the lists of replicas of large TaskSets, which are.
+    # Control units, which are never changed, and the lists of replicas of large TaskSets, which are (patch).
     {
         "apiGroups": [""],
         "resources": ["configmaps"],
-        "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+        "verbs": ["get", "list", "watch", "create", "patch", "delete"],
     },
     # A Service goes with the control unit that owns it.
     {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch", "create"]},

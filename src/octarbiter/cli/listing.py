@@ -70,8 +70,7 @@ async def _show_named(client: Client, namespace: str, how: How) -> None:
     if found:
         _print(found, how)
     if missing:
-        told = [exits.failure_of(problem) for problem in missing]
-        raise exits.Failure(told[0].code, "\n".join(failure.message for failure in told))
+        raise exits.together([exits.failure_of(problem) for problem in missing])
 
 
 async def watch(client: Client, namespace: str, how: How) -> None:

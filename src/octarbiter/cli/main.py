@@ -65,7 +65,11 @@ class Octo(click.Group):
         """Every error becomes a message and a code of `exits`; a traceback only for who asks for it."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        except (click.UsageError, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except click.ClickException:
+            if access.wants_debug():
+                traceback.print_exc(file=sys.stderr)
             raise
         except (KeyboardInterrupt, click.Abort):
             from octarbiter.cli import exits

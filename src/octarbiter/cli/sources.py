@@ -86,7 +86,7 @@ def check(documents: Sequence[Document], namespace: str | None = None) -> None:
     refusals = []
     seen: dict[tuple[str, str, str, str], str] = {}
     for document in documents:
-        problems = [*_problems(document), *_namespace_problems(document, namespace)]
+        problems = [*_problems(document), *namespace_problems(document, namespace)]
         key = (document.api_version, document.kind, str(document.metadata.get("namespace") or ""), document.name)
         if document.name and key in seen:
             problems.append(FieldProblem("metadata.name", f"is the same as in {seen[key]}"))
@@ -110,7 +110,7 @@ def _problems(document: Document) -> list[FieldProblem]:
     return [FieldProblem(f"metadata.{name}", "must be a string") for name in wrong]
 
 
-def _namespace_problems(document: Document, namespace: str | None) -> Iterator[FieldProblem]:
+def namespace_problems(document: Document, namespace: str | None) -> Iterator[FieldProblem]:
     stated = document.metadata.get("namespace")
     if namespace and isinstance(stated, str) and stated not in ("", namespace):
         yield FieldProblem("metadata.namespace", f"is {stated}, but --namespace says {namespace}")

@@ -8,7 +8,8 @@ them all, so the rules are short:
   then does not exist. So an answer that is not newer is old news, whatever it says; above all it cannot bring back
   what was deleted since.
 - Anything newer than what is held replaces it; anything older is ignored, also a deletion (of a predecessor).
-- What the server said is gone (`remove`) stays gone: the UID is remembered, because no revision comes with a NotFound.
+- What is known to be gone otherwise (`remove`, or because another has its name) stays gone: its UID is remembered,
+  because no revision comes with a NotFound.
 
 Every change is told once, after it was made, to `on_change(key, old, new)`; a key is `namespace/name`, or the name.
 """
@@ -26,7 +27,7 @@ IndexFunction = Callable[[T], Iterable[str]]
 OnChange = Callable[[str, T | None, T | None], None]
 
 LONGEST_MEMORY: Final = 10_000
-"""UIDs that `remove` remembers; each is forgotten when the watch tells of the deletion."""
+"""UIDs that are remembered as gone; each is forgotten when the watch tells of the deletion."""
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +63,7 @@ class Cache(Generic[T]):
 
     def remove(self, key: str, uid: str) -> None:
         """The server told us, and not the watch, that this object is gone."""
-        self._gone[uid] = None
-        if len(self._gone) > LONGEST_MEMORY:
-            del self._gone[next(iter(self._gone))]
+        self._bury(uid)
         held = self._held.get(key)
         if held is not None and held.metadata.uid == uid:
             self._drop(key, held)
@@ -91,6 +90,8 @@ class Cache(Generic[T]):
         """A list, complete at its revision. `also_present`: keys of items that could not be read."""
         # A server that went back, as after a restored backup: nothing we hold can be compared with what it says now.
         rewound = revision < self.revision
+        if rewound:
+            self._gone.clear()
         present = set(also_present)
         for item in listed:
             if item.metadata.uid not in self._gone:  # one that is gone must not keep its predecessor in place
@@ -114,11 +115,17 @@ class Cache(Generic[T]):
             if revision_of(held.metadata) >= revision_of(new.metadata) and not (even_if_older and held != new):
                 return
             if held.metadata.uid != new.metadata.uid:  # created again under the same name: an end and a beginning
+                self._bury(held.metadata.uid)
                 self._drop(key, held)
                 held = None
         self._index(key, held, new)
         self._held[key] = new
         self._tell(key, held, new)
+
+    def _bury(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > LONGEST_MEMORY:
+            del self._gone[next(iter(self._gone))]
 
     def _drop(self, key: str, held: T) -> None:
         self._index(key, held, None)

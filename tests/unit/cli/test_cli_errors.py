@@ -75,6 +75,17 @@ def test_a_defect_shows_no_traceback_unless_asked_for(octo: Octo, monkeypatch: p
     assert "Traceback" in also_loud.stderr
 
 
+def test_an_expected_error_shows_where_it_comes_from_only_when_asked(
+    octo: Octo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _break(exits.Failure(exits.Exit.TIMEOUT, "gave up"), monkeypatch)
+    quiet, loud = octo("get"), octo("--debug", "get")
+
+    assert quiet.stderr == "Error: gave up\n"
+    assert "Traceback" in loud.stderr
+    assert (quiet.exit_code, loud.exit_code) == (exits.Exit.TIMEOUT, exits.Exit.TIMEOUT)
+
+
 def test_without_a_kubeconfig_it_says_how_to_name_one(octo: Octo) -> None:
     said = octo("get")
 

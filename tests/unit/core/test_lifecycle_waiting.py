@@ -124,8 +124,8 @@ def test_a_pod_that_is_stuck_is_named_with_its_node_and_the_time_of_force() -> N
 def test_a_taskset_that_is_cleared_away_says_what_it_waits_for() -> None:
     before = under_way(role(replicas=2), pods=[running(0), running(1)])
 
-    assert message(before, over(1, 0), running(1)) == "waits until 1 pods have stopped: job-worker-0-0-1"
-    assert message(before, over(1, 0), over(0, 1)) == "removes 2 finished pods"
+    assert message(before, over(1, 0), running(1)) == "waits for pods to stop, 1 left: job-worker-0-0-1"
+    assert message(before, over(1, 0), over(0, 1)) == "removes finished pods, 2 left"
 
 
 def test_a_role_that_depends_on_another_says_so() -> None:

@@ -126,6 +126,17 @@ def test_a_list_that_still_holds_what_is_gone_does_not_keep_its_predecessor() ->
     assert len(held) == 0
 
 
+def test_an_old_list_does_not_bring_back_what_had_a_successor() -> None:
+    held = made()
+    held.changed(thing(1, uid="u1"))
+    held.put(thing(3, uid="u2"))
+    held.remove("lab/a", "u2")
+
+    held.replace([thing(1, uid="u1")], 1)
+
+    assert len(held) == 0
+
+
 def test_only_differences_of_a_list_are_told() -> None:
     told: Told = []
     held = made(told)
@@ -158,6 +169,8 @@ def test_an_item_of_a_list_that_cannot_be_read_is_not_taken_for_absent() -> None
 def test_a_server_that_went_back_to_a_backup_is_believed() -> None:
     held = made()
     held.replace([thing(100, "kept", uid="u1"), thing(101, "lost", uid="u2")], 200)
+
+    held.remove("lab/kept", "u1")
 
     held.replace([thing(50, "kept", uid="u1")], 60)
     held.changed(thing(61, "kept", uid="u1"))

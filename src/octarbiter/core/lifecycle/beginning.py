@@ -110,7 +110,7 @@ def _request(work: Work) -> None:
     work.remove(work.stale)
     alive = [pod.metadata.name for pod in work.stale if observe.bucket(pod) in observe.ALIVE]
     if alive:
-        work.say(f"waits until {len(alive)} pods of the last attempt have stopped: {alive[0]}")
+        work.say(f"waits for pods of the last attempt to stop, {len(alive)} left: {alive[0]}")
         return
     work.move(TaskSetPhase.CREATION_REQUESTED)
     name = names.control_unit(work.taskset.metadata.name, work.status.attempt)

@@ -55,7 +55,7 @@ def clear(work: Work) -> None:
     leaving = [pod for pod in pods if pod.metadata.uid not in kept]
     if kept and leaving:
         work.remove(leaving)
-        work.say(f"removes {len(leaving)} finished pods, keeps {len(kept)}")
+        work.say(f"removes finished pods, {len(leaving)} left, and keeps {len(kept)}")
         return
     if not kept:
         work.move(TaskSetPhase.DELETION_REQUESTED)
@@ -65,7 +65,7 @@ def clear(work: Work) -> None:
         if not work.seen.control_units:
             work.remove(pods)
         if pods or work.seen.control_units:
-            work.say(f"removes {len(pods)} finished pods")
+            work.say(f"removes finished pods, {len(pods)} left" if pods else "removes the control unit")
             return
     work.move(TaskSetPhase.ATTEMPT_COMPLETED)
     if will_retry(work):
@@ -79,7 +79,7 @@ def _stopping(work: Work, alive: list[Pod]) -> str:
         for replica in status.replica_status:
             if not replica.outcome and ", which is " in replica.phase_message:
                 return f"{replica.name}: {replica.phase_message}"
-    return f"waits until {len(alive)} pods have stopped: {alive[0].metadata.name}"
+    return f"waits for pods to stop, {len(alive)} left: {alive[0].metadata.name}"
 
 
 def will_retry(work: Work) -> bool:

@@ -211,6 +211,8 @@ def _ended(replica: api.ReplicaStatus, pod: Pod, kind: Bucket, others: Sequence[
     ended = msgspec.structs.replace(
         _moved(replica, ReplicaPhase.ATTEMPT_COMPLETED, "", sit.now),
         finish_at=observe.ended_at(pod) or sit.now,
+        # What was announced need not have been what ended it.
+        pod_reason=replica.pod_reason if replica.lost_count else "",
         terminated_info=observe.terminated_info(pod, sit.main_container),
     )
     by_itself = observe.ended_before_deletion(pod)

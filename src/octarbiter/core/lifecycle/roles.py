@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import completion, observe, replicas, waiting
@@ -126,11 +127,22 @@ def _counted(status: api.RoleStatus) -> api.RoleStatus:
 
 
 def _told(work: Work, status: api.RoleStatus) -> api.RoleStatus:
-    message = waiting.sentence([status], work.seen.refusals)
-    started = any(replica.start_at is not None for replica in status.replica_status)
+    message = "suspending" if work.is_suspended else waiting.sentence([status], work.seen.refusals)
+    started = has_started(status.replica_status, status.transition_time)
     if started and status.phase == RolePhase.WAITING and not work.is_suspended:
         return work.moved_role(status, RolePhase.RUNNING, api.State.RUNNING, message)
     return replace(status, phase_message=message, state_message=message)
+
+
+def has_started(replicas: Iterable[api.ReplicaStatus], since: datetime | None) -> bool:
+    """Has one of them run since then? Those that ended before a suspension do not make what is resumed run."""
+    return any(
+        since is None
+        or replica.start_at >= since
+        or not (replica.outcome or replica.phase == ReplicaPhase.RETRY_PENDING)
+        for replica in replicas
+        if replica.start_at is not None
+    )
 
 
 def _failed_dependency(work: Work, role: api.Role) -> completion.Verdict | None:

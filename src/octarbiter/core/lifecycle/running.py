@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import actions, completion, ending, names, observe, replicas, roles, waiting
-from octarbiter.core.lifecycle.phases import ReplicaPhase, RolePhase, TaskSetPhase
+from octarbiter.core.lifecycle.phases import RolePhase, TaskSetPhase
 from octarbiter.core.lifecycle.work import POD_INVALID, Work, replace
 
 
@@ -86,20 +86,11 @@ def _unused_attempt(work: Work, role: str, index: int) -> int:
 
 
 def _note_start(work: Work) -> None:
-    since = work.status.transition_time
-    starts = [r for status in work.roles for r in status.replica_status if r.start_at is not None]
-    if not starts:
-        return
-    if work.status.start_at is None:
-        work.status = replace(work.status, start_at=min(r.start_at for r in starts if r.start_at is not None))
-    # Those that ended before a suspension do not make the resumed attempt run.
-    runs = any(
-        since is None
-        or (not r.outcome and r.phase != ReplicaPhase.RETRY_PENDING)
-        or (r.start_at is not None and r.start_at >= since)
-        for r in starts
-    )
-    if runs and work.status.phase == TaskSetPhase.PREPARING:
+    every = [replica for status in work.roles for replica in status.replica_status]
+    starts = [replica.start_at for replica in every if replica.start_at is not None]
+    if starts and work.status.start_at is None:
+        work.status = replace(work.status, start_at=min(starts))
+    if work.status.phase == TaskSetPhase.PREPARING and roles.has_started(every, work.status.transition_time):
         work.move(TaskSetPhase.RUNNING)
         work.status = replace(work.status, state=api.State.RUNNING)
 
@@ -116,7 +107,7 @@ def _invalid(work: Work) -> completion.Verdict | None:
 def _rest_suspended(work: Work) -> None:
     alive = sum(1 for pods in work.pods.values() for pod in pods if observe.bucket(pod) in observe.ALIVE)
     if alive:
-        work.say(f"suspending: waits until {alive} pods have stopped")
+        work.say(f"suspending: waits for pods to stop, {alive} left")
         return
     work.move(TaskSetPhase.PENDING)
     work.roles = [

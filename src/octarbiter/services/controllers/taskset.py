@@ -137,6 +137,8 @@ class TaskSetController:
         memory = self._memories.get(key)
         if memory is None or memory.uid != taskset.metadata.uid:
             memory = self._memories[key] = Memory(taskset)
+        elif memory.version != taskset.metadata.resource_version:
+            memory.look_at(taskset)
         return memory
 
     def _seen(self, taskset: api.TaskSet, memory: Memory) -> Seen:

@@ -23,6 +23,8 @@ class Memory:
         self.uid = taskset.metadata.uid
         self.recorded = taskset.status
         """As the server holds it."""
+        self.version = taskset.metadata.resource_version
+        """The object's version with that status: what is decided on one status must not be recorded over another."""
         self.status = report.expand(taskset.status)
         """As last decided; may be ahead of what is recorded."""
         self.ahead_since: float | None = None
@@ -36,7 +38,14 @@ class Memory:
 
     def recorded_as(self, taskset: api.TaskSet) -> None:
         self.recorded = taskset.status
+        self.version = taskset.metadata.resource_version
         self.ahead_since = None
+
+    def look_at(self, taskset: api.TaskSet) -> None:
+        """A version of the object that is not of our making: another spec, or somebody else's status."""
+        if taskset.status != self.recorded:
+            self.start_over(taskset)
+        self.version = taskset.metadata.resource_version
 
     def start_over(self, taskset: api.TaskSet) -> None:
         """Somebody else wrote the status: theirs is the truth."""

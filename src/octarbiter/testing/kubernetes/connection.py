@@ -61,7 +61,7 @@ class Connection:
         kept = self._http.sock is not None
         try:
             return self._exchange(method, path, payload, headers)
-        except (ConnectionError, http.client.HTTPException):
+        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
             # A kept connection may have died unnoticed (the server was restarted); a fresh one tells the truth.
             if not kept:
                 raise
