@@ -148,7 +148,9 @@ class Bench:
             meta = pod["metadata"]
             return pod["status"]["phase"] == phase and "deletionTimestamp" not in meta and meta["uid"] != not_uid
 
-        seen = lambda: [(pod["metadata"]["name"], pod["status"]["phase"]) for pod in self.pods()]  # noqa: E731
+        def seen() -> list[tuple[str, str]]:
+            return [(pod["metadata"]["name"], pod["status"]["phase"]) for pod in self.pods()]
+
         found = eventually(probe, lambda: f"a pod of {role}-{index} that is {phase}; there are {seen()}")
         assert found is not None
         return found
@@ -166,7 +168,11 @@ class Bench:
     def end(self, role: str = "worker", index: int = 0, exit_code: int = 0, message: str = "") -> None:
         """The program in this replica's running pod comes to its end."""
         pod = self.when_pod(role, index)
-        told = {fakepods.DURATION: "0s", fakepods.EXIT_CODE: str(exit_code), fakepods.MESSAGE: message}
+        told: dict[str, str | None] = {
+            fakepods.DURATION: "0s",
+            fakepods.EXIT_CODE: str(exit_code),
+            fakepods.MESSAGE: message,
+        }
         self.annotate(pod, told)
 
     def annotate(self, pod: Json, annotations: dict[str, str | None]) -> None:

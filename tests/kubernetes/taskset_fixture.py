@@ -2,8 +2,9 @@
 import.
 
 The controller runs as it would in a cluster: with the rights that `octo install` gives it and no more, and started
-again whenever it ends by itself. A test that goes wrong shows what the controller said and what happened to the pods;
-a test also fails if two pods of one replica were ever alive at once, or if the controller stumbled over itself.
+again whenever it ends by itself; but only while a module of tests asks for it, because others that share the bed want
+none, or their own. A test that goes wrong shows what the controller said and what happened to the pods; a test also
+fails if two pods of one replica were ever alive at once, or if the controller stumbled over itself.
 """
 
 import contextlib
@@ -157,25 +158,25 @@ def bench(bed: Testbed, controller: Controller, observer: Observer) -> Iterator[
         plane.request("DELETE", scheme.NAMESPACES.path(name=namespace))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def controller(bed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     with running(bed, tmp_path_factory.mktemp("controller")) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_controller(real_bed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     with running(real_bed, tmp_path_factory.mktemp("real-controller")) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def observer(bed: Testbed) -> Iterator[Observer]:
     with Observer(bed.control_plane) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_observer(real_bed: Testbed) -> Iterator[Observer]:
     with Observer(real_bed.control_plane) as made:
         yield made

@@ -114,7 +114,7 @@ def test_rules_of_the_failure_policy_decide_before_the_budget(tasksets: Bench) -
         {"action": "Fail", "exitCodes": [42]},
     ]
     # One that was taken from us but matches a rule is not lost but judged.
-    policy = {"retryPolicy": retries(5, delay=1), "failurePolicy": {"rules": rules}}
+    policy: Json = {"retryPolicy": retries(5, delay=1), "failurePolicy": {"rules": rules}}
     tasksets.submit(role(replicas=3, completionPolicy=needs(1, max_failed=-1), **policy))
     first = tasksets.when_running("worker", 3)
     tasksets.end(index=0, exit_code=7)
@@ -345,14 +345,14 @@ def test_the_status_of_many_replicas_stays_small_and_names_those_that_matter(tas
     )
     status = tasksets.when(lambda status: role_of(status, "many").get("active") == 491, "all to be made")
     assert "many-0, many-1, many-2 and 489 more: no word yet from scheduler nobody" in message_of(status)
-    assert len(json.dumps(tasksets.find())) < 20_000
+    assert len(json.dumps(status)) < 20_000
     tasksets.bind(tasksets.when_pod("ready", phase="Pending"), tasksets.bed.fake_nodes.names[0])
     status = tasksets.when_ended("Failed", timeout_s=120)
 
     assert (role_of(status, "many")["stopped"], role_of(status, "loud")["failed"]) == (491, 10)
     assert (len(replicas_of(status, "many")), len(replicas_of(status, "loud"))) == (0, 10)
     assert all(each["terminatedInfo"]["exitCode"] == 3 for each in replicas_of(status, "loud").values())
-    assert len(json.dumps(tasksets.find())) < 20_000
+    assert len(json.dumps(status)) < 20_000
     assert len(tasksets.made()) == 502
     assert tasksets.left() == []
     outcomes = [json.loads(line)["outcome"] for line in _listed(tasksets)]

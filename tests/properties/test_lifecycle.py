@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from shell import Shell
-from world import ENDED, NODES, World
+from lifecycle_shell import Shell
+from lifecycle_world import ENDED, NODES, World
 
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import actions, completion, observe, report
@@ -345,10 +345,22 @@ class Life:
             assert role.state in ("Succeeded", "Failed")
             assert role.trigger is not None
             assert role.active == 0
+            if role.trigger.role == role.name and role.trigger.index is not None and not self.scaled:
+                self._is_just(role)
             for replica in role.replica_status:
                 assert replica.phase == ReplicaPhase.COMPLETED
                 assert replica.outcome in (completion.SUCCEEDED, completion.FAILED, completion.STOPPED)
                 assert replica.finish_at is None or replica.finish_at <= status.finish_at
+
+    def _is_just(self, told: api.RoleStatus) -> None:
+        """The verdict of a role is borne out by what its replicas came to."""
+        role = next(role for role in self.world.spec.roles if role.name == told.name)
+        if told.trigger is None or told.trigger.event not in ("RoleSucceeded", "RoleFailed"):
+            return
+        if told.state == "Succeeded":
+            assert told.succeeded >= role.min_succeeded
+        else:
+            assert 0 < role.max_failed <= told.failed or role.replicas - told.failed < role.min_succeeded
 
     # --- what must hold at the end
 

@@ -97,6 +97,7 @@ class Queue(Generic[K]):
         is kept, not lost.
         """
         self._note(self._cooling, self._not_before, key, self._processing.get(key, self._now()) + seconds)
+        self._set_alarm()
 
     async def get(self) -> K:
         """The next key that is due; `done` must follow. Raises ShutDown."""
@@ -184,10 +185,11 @@ class Queue(Generic[K]):
                 del self._not_before[key]
 
     def _set_alarm(self) -> None:
-        """One timer, for the earliest delayed key."""
-        if not self._delayed or self._shut:
+        """One timer, for what comes first: a delayed key is due, or a cooldown can be forgotten."""
+        heads = [heap[0][0][0] for heap in (self._delayed, self._cooling) if heap]
+        if not heads or self._shut:
             return
-        due = self._delayed[0][0][0]
+        due = min(heads)
         if self._alarm is not None:
             if self._alarm_at <= due:
                 return

@@ -1,4 +1,4 @@
-"""The controller that `decide` expects, in the world of `world`: looks, records, acts, may die between any two writes.
+"""The controller that `decide` expects, in `lifecycle_world`: looks, records, acts, may die between any two writes.
 
 It remembers between two looks what a controller may remember, and loses it when it dies. Its view of the world is one
 watch per kind, each as late as it is told, but never without what it made itself.
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from world import Refused, World
+from lifecycle_world import Refused, World
 
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import actions, names, observe, report, story
