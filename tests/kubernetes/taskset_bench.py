@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -168,14 +168,16 @@ class Bench:
     def end(self, role: str = "worker", index: int = 0, exit_code: int = 0, message: str = "") -> None:
         """The program in this replica's running pod comes to its end."""
         pod = self.when_pod(role, index)
-        told: dict[str, str | None] = {
-            fakepods.DURATION: "0s",
-            fakepods.EXIT_CODE: str(exit_code),
-            fakepods.MESSAGE: message,
-        }
+        told = {fakepods.DURATION: "0s", fakepods.EXIT_CODE: str(exit_code), fakepods.MESSAGE: message}
         self.annotate(pod, told)
 
-    def annotate(self, pod: Json, annotations: dict[str, str | None]) -> None:
+        def has_ended() -> bool:
+            found = self._found(self.path(pod))
+            return found is None or found["status"]["phase"] != "Running"
+
+        eventually(has_ended, f"pod {pod['metadata']['name']} to end")
+
+    def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
         self.request("PATCH", self.path(pod), {"metadata": {"annotations": annotations}}, MERGE_PATCH)
 
     def delete_pod(self, pod: Json, grace_s: int | None = None) -> None:

@@ -74,7 +74,7 @@ def test_a_running_pod_that_somebody_deletes_is_replaced_uncharged(tasksets: Ben
 
 
 def test_finished_pods_that_somebody_deletes_keep_their_outcome(tasksets: Bench) -> None:
-    tasksets.submit(role(replicas=3, retryPolicy=retries(1, delay=3)))
+    tasksets.submit(role(replicas=3, retryPolicy=retries(1, delay=5)))
     tasksets.when_running("worker", 3)
     tasksets.end(index=0)
     tasksets.end(index=1, exit_code=3)

@@ -65,13 +65,13 @@ def test_max_failed_minus_one_never_fails_by_count(tasksets: Bench) -> None:
 
 
 def test_a_replica_is_retried_after_its_delay_and_its_peers_keep_their_pods(tasksets: Bench) -> None:
-    tasksets.submit(role(replicas=3, retryPolicy=retries(1, delay=2)))
+    tasksets.submit(role(replicas=3, retryPolicy=retries(1, delay=4)))
     before = tasksets.when_running("worker", 3)
     tasksets.end(index=1, exit_code=9, message="boom")
     tasksets.when_told("worker-1: retry 1 of 1, at ")
     failed = tasksets.when_pod(index=1, phase="Failed")
     second = tasksets.when_pod(index=1)
-    assert _time(second["metadata"]["creationTimestamp"]) - _ended(failed) >= timedelta(seconds=2)
+    assert _time(second["metadata"]["creationTimestamp"]) - _ended(failed) >= timedelta(seconds=4)
     after = tasksets.when_running("worker", 3)
     assert [after[index] == before[index] for index in range(3)] == [True, False, True]
     tasksets.end(index=0)
@@ -86,7 +86,7 @@ def test_a_replica_is_retried_after_its_delay_and_its_peers_keep_their_pods(task
 
 
 def test_a_failed_attempt_is_cleared_away_before_the_next_one_begins_after_its_delay(tasksets: Bench) -> None:
-    tasksets.submit(role("ps"), role("worker", 2), retryPolicy=retries(1, delay=2))
+    tasksets.submit(role("ps"), role("worker", 2), retryPolicy=retries(1, delay=4))
     tasksets.when_running("worker", 2)
     tasksets.when_running("ps", 1)
     tasksets.end(index=1, exit_code=3, message="no luck")
@@ -94,7 +94,7 @@ def test_a_failed_attempt_is_cleared_away_before_the_next_one_begins_after_its_d
     assert (status["state"], tasksets.left()) == ("Waiting", [])
     (failed,) = status["history"]
     second = tasksets.when_pod()
-    assert _time(second["metadata"]["creationTimestamp"]) - _time(failed["trigger"]["at"]) >= timedelta(seconds=2)
+    assert _time(second["metadata"]["creationTimestamp"]) - _time(failed["trigger"]["at"]) >= timedelta(seconds=4)
     for name, index in (("ps", 0), ("worker", 0), ("worker", 1)):
         tasksets.end(name, index)
 

@@ -134,7 +134,7 @@ class Shell:
                         known = self.seen_pods.get(pod.metadata.name)
                         world.delete_pod(pod.metadata.name, pod.metadata.uid, "us", seen=known)
             case actions.DeleteControlUnit(name, uid):
-                world.delete_unit(name, uid, "Foreground")
+                world.delete_unit(name, uid, "Background")
             case actions.DeleteTaskSet():
                 world.delete_taskset(foreground=False)
 

@@ -105,7 +105,7 @@ def happenings(seed: int, count: int) -> list[Happening]:
         (1, lambda: ("tell", pod())),
         (3, lambda: ("leave", pod(), pick((None, 0, 137)))),
         (2, lambda: ("collect",)),
-        (3, lambda: ("pass time", pick((1, 1, 5, 30)))),
+        (3, lambda: ("pass time", pick((1, 1, 5, 30, 60)))),
         (2, lambda: ("delete pod", pod())),
         (2, lambda: ("evict", pod())),
         (2, lambda: ("preempt", pod())),
@@ -116,7 +116,7 @@ def happenings(seed: int, count: int) -> list[Happening]:
         (1, lambda: ("room", pick((None, None, 0, 1, 3)))),
         (1, lambda: ("denied", dice.random() < 0.2)),
         (1, lambda: ("suspend", dice.random() < 0.4)),
-        (1, lambda: ("scale", dice.randrange(3), dice.randint(1, 4))),
+        (2, lambda: ("scale", dice.randrange(3), dice.randint(1, 4))),
     ]
     weights = [weight for weight, _ in kinds]
     return [draw() for _, draw in dice.choices(kinds, weights, k=count)]

@@ -333,6 +333,16 @@ def test_no_second_pod_of_an_index_is_made_while_one_is_alive() -> None:
     assert first(after).phase_message == "waits until pod job-worker-0-0-0 has stopped"
 
 
+def test_a_view_that_is_older_than_the_record_turns_nothing_back() -> None:
+    before = under_way(pods=[running()])
+    before, _ = look(before, seen(running()))
+    for shown in (pod("Pending", node=""), pod("Pending")):
+        after, decision = look(before, seen(shown))
+        assert first(after).phase == ReplicaPhase.RUNNING
+        assert decision.actions == ()
+        assert after.status.state == "Running"
+
+
 # --- nodes that do not answer
 
 
@@ -473,6 +483,17 @@ def test_pods_of_an_earlier_attempt_are_removed_and_waited_for() -> None:
     assert again.status.attempt == 0
 
 
+def test_a_pod_of_the_last_attempt_that_was_on_its_way_holds_the_next_one_back() -> None:
+    after, _ = look(under_way(pods=[running()], retries=1, delay=5), seen(over(1)))
+    after, _ = cleared(after, at(1))
+    after, decision = look(after, seen(running(3), unit=False, service=False), at(5))
+
+    assert decision.actions == (DeletePod("job-worker-0-0-3", "uid-of-job-worker-0-0-3"),)
+    assert after.status.state_message == "waits for pods of the last attempt to stop, 1 left: job-worker-0-0-3"
+    _, decision = cleared(after, at(6))
+    assert decision.actions == (CreateControlUnit(1),)
+
+
 def test_many_finished_pods_are_removed_by_one_request() -> None:
     pods = [over(0, index) for index in range(100)]
     _, decision = look(under_way(role(replicas=100)), seen(*pods))
@@ -493,6 +514,22 @@ def test_the_deadline_fails_it_and_is_not_retried() -> None:
     after, _ = cleared(after, at(12))
     assert (after.status.state, after.status.attempt) == ("Failed", 0)
     assert after.status.state_message == "active longer than activeDeadlineSeconds (60 s)"
+
+
+@pytest.mark.parametrize(("finished", "state"), [(10, "Succeeded"), (11, "Failed")])
+def test_what_ended_before_the_deadline_counts_though_it_is_seen_after_it(finished: int, state: str) -> None:
+    before = under_way(pods=[running(since=at(-50))], active_deadline_seconds=60)
+    after, _ = look(before, seen(over(0, finished=at(finished))), at(15))
+
+    assert after.status.verdict == state
+    assert first(after).outcome == completion.SUCCEEDED
+
+
+def test_a_start_that_is_seen_after_the_deadline_is_one_too_late() -> None:
+    after, decision = look(under_way(active_deadline_seconds=60), seen(running(since=at(-60))))
+
+    assert after.status.verdict == "Failed"
+    assert deletes(decision) == ["job-worker-0-0-0"]
 
 
 def test_the_deadline_passes_while_a_retry_is_waited_for() -> None:

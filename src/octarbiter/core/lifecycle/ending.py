@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from octarbiter.api import taskset as api
@@ -23,6 +24,8 @@ _NOT_RETRIED = frozenset({POD_INVALID, DEADLINE_EXCEEDED, SPEC_INVALID})
 COLLECT = 64
 """So many finished pods go with their control unit (the garbage collector takes them one by one, two requests each);
 more are removed by one request of ours first."""
+COLLECTOR_S = 10
+"""How long the garbage collector is waited for."""
 
 
 def take(work: Work, verdict: completion.Verdict) -> None:
@@ -62,8 +65,8 @@ def clear(work: Work) -> None:
         if len(leaving) > COLLECT:
             work.ask(actions.DeletePods(work.status.attempt))
         work.remove_control_units()
-        if not work.seen.control_units:
-            work.remove(pods)
+        if pods and not work.seen.control_units:
+            _help_out(work, pods)
         if pods or work.seen.control_units:
             work.say(f"removes finished pods, {len(pods)} left" if pods else "removes the control unit")
             return
@@ -72,6 +75,16 @@ def clear(work: Work) -> None:
         _arrange_retry(work)
     else:
         complete(work)
+
+
+def _help_out(work: Work, pods: Sequence[Pod]) -> None:
+    """Finished pods go with their control unit; where nobody collects garbage, they would stay for ever. Who deleted
+    the unit may have orphaned them on purpose or not: a lost attempt is not waited for."""
+    due = (work.status.transition_time or work.now) + timedelta(seconds=COLLECTOR_S)
+    if work.status.verdict == LOST or work.now >= due:
+        work.remove(pods)
+    else:
+        work.look_again(due)
 
 
 def _stopping(work: Work, alive: list[Pod]) -> str:

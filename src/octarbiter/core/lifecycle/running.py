@@ -24,16 +24,13 @@ def run(work: Work) -> None:
     ):
         ending.lose(work)
         return
-    if work.is_past_deadline():
-        ending.take(work, completion.Verdict(api.State.FAILED, work.deadline_trigger()))
-        return
     work.remove(work.stale)
     _rescale(work)
     before, asked = list(work.roles), work.asked()
     _ensure_service(work)
     roles.advance_all(work)
     _note_start(work)
-    end = completion.end_of(work.spec.roles, work.roles) or _invalid(work)
+    end = _end(work)
     if end is not None:
         work.take_back(asked)
         work.roles = [roles.undone(was, now) for was, now in zip(before, work.roles, strict=True)]
@@ -93,6 +90,16 @@ def _note_start(work: Work) -> None:
     if work.status.phase == TaskSetPhase.PREPARING and roles.has_started(every, work.status.transition_time):
         work.move(TaskSetPhase.RUNNING)
         work.status = replace(work.status, state=api.State.RUNNING)
+
+
+def _end(work: Work) -> completion.Verdict | None:
+    """What came to pass before the deadline counts, though it is seen after it."""
+    end, deadline = completion.end_of(work.spec.roles, work.roles) or _invalid(work), work.deadline()
+    if deadline is None or work.now < deadline:
+        return end
+    if end is not None and end.trigger.at is not None and end.trigger.at <= deadline:
+        return end
+    return completion.Verdict(api.State.FAILED, work.deadline_trigger())
 
 
 def _invalid(work: Work) -> completion.Verdict | None:

@@ -37,6 +37,7 @@ SECONDS_PER_REPLICA = 0.0002
 LONGEST_COOLDOWN_S = 1.0
 """A look costs in proportion to the replicas: big TaskSets are looked at less often, but every second if need be."""
 
+BUSY_FACTOR = 10
 LIST_INTERVAL_S = 60.0
 LISTS_KEPT = 2
 """Complete lists of so many attempts are kept; what matters of the others is in the history."""
@@ -159,12 +160,17 @@ class TaskSetController:
         """Writes what may be written late, when it is late enough; says when to look again."""
         again = (decision.look_again_at - now).total_seconds() if decision.look_again_at is not None else None
         if memory.ahead_since is not None:
-            left = memory.ahead_since + self._status_interval_s - self._clock.monotonic()
+            left = memory.ahead_since + self._patience() - self._clock.monotonic()
             if left <= 0:
                 await self._record(taskset, memory, memory.status)
             else:
                 again = left if again is None else min(again, left)
         return None if again is None else max(0.0, again)
+
+    def _patience(self) -> float:
+        """How long a status that nothing depends on may be joined with later changes: longer while writes that
+        something does depend on are queueing up."""
+        return self._status_interval_s * (BUSY_FACTOR if self._gate.waiting else 1)
 
     async def _record(self, taskset: api.TaskSet, memory: Memory, status: api.TaskSetStatus) -> None:
         compact = report.compact(status)

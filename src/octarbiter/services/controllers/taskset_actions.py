@@ -175,7 +175,7 @@ class _Work:
 
     async def delete_control_unit(self, name: str, uid: str) -> None:
         known = self._caches.control_units
-        await self._delete(scheme.CONFIGMAPS, known, name, uid, None, marker=uid, propagation="Foreground")
+        await self._delete(scheme.CONFIGMAPS, known, name, uid, None, marker=uid, propagation="Background")
 
     async def delete_taskset(self) -> None:
         meta = self._taskset.metadata

@@ -77,7 +77,7 @@ def kind_of_refusal(error: errors.ApiError) -> str:
     message = error.status.message
     if "exceeded quota" in message:
         return "quota"
-    # Who refuses by a rule of his own (webhook, admission policy) may call it invalid; tomorrow the rule may be another.
+    # Who refuses by a rule of his own (webhook, admission policy) may call it invalid; tomorrow the rule is another.
     if "admission webhook" in message or " is forbidden: " in message or isinstance(error, errors.Forbidden):
         return "denied"
     if isinstance(error, errors.Invalid):

@@ -10,17 +10,17 @@ What the program in a pod would do is told by annotations of the pod, or else re
   and no sleep; for ever, if there is neither.
 - `fake.octarbiter/exit-code`: what they exit with. Without it, the last `exit N` in the same place, else 0.
 - `fake.octarbiter/message`: their termination message.
+- `fake.octarbiter/lingers`: how long they run on when the pod is deleted; without it, they obey SIGTERM at once.
 - `fake.octarbiter/stuck: "true"`: once the pod is deleted, no more is heard of it, and its deletion is never confirmed.
 - `fake.octarbiter/silent: "true"`: nothing is heard of the pod any more, as if its node were lost.
 
-In the first two and in the command, `$(NAME)` and `${NAME}` stand for the literal environment variables of the first
-container, so that one pod template can make each replica end differently. The two annotations may also be lists, for
-pods called `...-TASKSET ATTEMPT-REPLICA ATTEMPT-INDEX`: `1,1,0` gives the replica's first two attempts 1 and all later
+In durations, exit code and command, `$(NAME)` and `${NAME}` stand for the literal environment variables of the first
+container, so that one pod template can make each replica end differently. The annotations may also be lists, for pods
+called `...-TASKSET ATTEMPT-REPLICA ATTEMPT-INDEX`: `1,1,0` gives the replica's first two attempts 1 and all later
 ones 0; `1,0/0` is that for index 0, and 0 for all others; `1;1,0/0` is 1 for everybody in the TaskSet's first attempt,
 and that in all later ones.
 
-All containers of a pod end alike; init containers have completed. A deleted pod obeys SIGTERM at once (exit code 143).
-A container that restarts, by the pod's restartPolicy, does so after ten seconds, and shows as running until then.
+All containers of a pod end alike (when deleted, with 143); init containers have completed. A container that restarts, by the pod's restartPolicy, does so after ten seconds, and shows as running until then.
 """
 
 from collections.abc import Iterator
@@ -32,6 +32,7 @@ import yaml
 DURATION = "fake.octarbiter/duration"
 EXIT_CODE = "fake.octarbiter/exit-code"
 MESSAGE = "fake.octarbiter/message"
+LINGERS = "fake.octarbiter/lingers"
 STUCK = "fake.octarbiter/stuck"
 SILENT = "fake.octarbiter/silent"
 # kwok drops what it had planned for a pod only for something new to do. So a silent pod gets one thing more done, this
@@ -81,7 +82,7 @@ def _pod_stages() -> Iterator[dict[str, Any]]:
     yield _stage("Pod", "pod-end", [running, stays, speaks, ends, final], [end], _after("left(duration)"))
     backoff = _after(f"left(duration + {_RESTART_BACKOFF_MS})")
     yield _stage("Pod", "pod-restart", [running, stays, speaks, ends, restarts], [restart], backoff)
-    yield _stage("Pod", "pod-kill", [goes, running, speaks], [kill])
+    yield _stage("Pod", "pod-kill", [goes, running, speaks], [kill], _after("lingering"))
     yield _stage("Pod", "pod-remove", [goes, not_running, unconfirmed, speaks], [{"delete": True}])
     patience = {"durationMilliseconds": _HALF_WAY_MS}
     yield _stage("Pod", "pod-remove-again", [goes, confirmed, unheld, speaks], [{"delete": True}], patience)

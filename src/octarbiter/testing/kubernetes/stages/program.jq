@@ -45,6 +45,13 @@ def started_ms: $pod.status.containerStatuses[0].containerID | split("/") | last
 # Counted from the start each time, because any change of the pod makes kwok ask again.
 def left($duration): "\($duration + started_ms - now * 1000 | if . < 0 then 0 else floor end)ms";
 
+# From the moment its deletion was asked for, which lies before deletionTimestamp by the grace period.
+def lingering:
+  (first((annotation("fake.octarbiter/lingers") | [scan("([0-9.]+)(ms|s|m|h|d)")] | milliseconds), null) // 0) as $lingers
+  | $pod.metadata
+  | (.deletionTimestamp | fromdateiso8601) - (.deletionGracePeriodSeconds // 0) - now
+  | "\([. * 1000 + $lingers, 0] | max | floor)ms";
+
 def goes: $pod.metadata.deletionTimestamp != null;
 # A pod is silent on demand, and a stuck one from the moment it should go.
 def silent:
