@@ -24,6 +24,10 @@ LARGE = 600
 """More than a status lists one by one."""
 
 
+LINGERS = "1s/0s/2s"
+"""Those that are told to go take their time, or not: time in which no other of that index may be made."""
+
+
 class Meddling(StrEnum):
     """What somebody else does to it."""
 
@@ -125,7 +129,9 @@ def role(
         "replicas": replicas,
         "retryPolicy": {"retry": budget > 0, "maxRetryCount": budget, "delay": delay},
         "template": {
-            "metadata": {"annotations": {fakepods.EXIT_CODE: codes, fakepods.DURATION: lasts}},
+            "metadata": {
+                "annotations": {fakepods.EXIT_CODE: codes, fakepods.DURATION: lasts, fakepods.LINGERS: LINGERS}
+            },
             "spec": {"containers": [{"name": "main", "image": "busybox"}], "terminationGracePeriodSeconds": 5},
         },
         **more,

@@ -138,6 +138,11 @@ class Bench:
             ]
         ]
 
+    def check_that_all_is_gone(self) -> None:
+        """Pods are gone before an end is told; what is left, the garbage collector takes soon after."""
+        assert self.pods() == []
+        eventually(lambda: self.left() == [], lambda: f"all to be gone; there are {self.left()}")
+
     def when_pod(self, role: str = "worker", index: int = 0, phase: str = "Running", not_uid: str = "") -> Json:
         """The pod of this replica when it is in this phase and nobody has told it to go."""
 

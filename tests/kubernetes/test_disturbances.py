@@ -269,8 +269,10 @@ def test_a_lost_control_unit_costs_the_attempt_but_no_retry(tasksets: Bench, pro
     assert status["totalRetriedCount"] == 0
     assert [record["state"] for record in status["history"]] == ["Lost", "Succeeded"]
     assert sorted(tasksets.made()[3:]) == [f"job-worker-1-0-{index}" for index in range(3)]
+    assert tasksets.pods() == []
     # A Service that somebody has orphaned stays: it is nobody's.
-    assert tasksets.left() == ([] if propagation == "Background" else ["Service job"])
+    stays = [] if propagation == "Background" else ["Service job"]
+    eventually(lambda: tasksets.left() == stays, lambda: f"the rest to be gone; there are {tasksets.left()}")
 
 
 @pytest.mark.parametrize("propagation", ["Foreground", "Background"])
@@ -315,7 +317,7 @@ def test_a_taskset_made_again_under_the_same_name_runs_from_scratch(tasksets: Be
 
     status = tasksets.when_ended("Succeeded")
     assert [counts(each) for each in replicas_of(status).values()] == [(0, 0), (0, 0)]
-    assert tasksets.left() == []
+    tasksets.check_that_all_is_gone()
 
 
 # --- the means

@@ -186,6 +186,20 @@ def test_a_deleted_pod_is_gone(pods: Pods) -> None:
     pods.when_gone(name)
 
 
+def test_a_pod_that_lingers_runs_on_after_its_deletion(pods: Pods) -> None:
+    name = pods.create(annotations={fakepods.LINGERS: "10m"})
+    pods.when_phase(name, "Running")
+    pods.delete(name)
+    # The end of a pod that was started later is the proof that the deleted one had its time.
+    pods.when_phase(pods.create("sleep", "1"), "Succeeded")
+
+    pod = pods.get(name)
+    assert pod is not None
+    assert pod["status"]["phase"] == "Running"
+    pods.annotate(name, lingers=None)
+    pods.when_gone(name)
+
+
 def test_a_finalizer_keeps_a_deleted_pod_which_shows_its_end(pods: Pods) -> None:
     name = pods.create(finalizers=["example.com/kept"])
     pods.when_phase(name, "Running")

@@ -98,7 +98,7 @@ def _check_that_it_is_over(tasksets: Bench, status: Json) -> None:
     ps = replicas_of(status, "ps")[0]
     assert (role_of(status, "ps")["state"], ps["stopped"]) == ("Succeeded", True)
     assert (status["trigger"]["role"], status["trigger"]["event"]) == ("worker", "RoleSucceeded")
-    assert tasksets.left() == []
+    tasksets.check_that_all_is_gone()
     (line,) = tasksets.kubectl("get", "ts", "--no-headers").splitlines()
     assert line.split()[:4] == [NAME, "Succeeded", "TaskSetCompleted", "0"]
 

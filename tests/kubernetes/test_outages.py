@@ -20,6 +20,17 @@ pytestmark = pytest.mark.xdist_group("bed")
 BY_INDEX = {fakepods.EXIT_CODE: "$(TASKROLE_REPLICA_INDEX)"}
 
 
+def test_the_observer_sees_two_pods_of_one_replica(bed: Testbed, namespace: str, observer: Observer) -> None:
+    """Else the other tests would prove little."""
+    replica = {"TaskSet": "job", "PodTaskRole": "worker", "PodTaskIndex": "0", names.UID_LABEL: "uid"}
+    for name in ("one", "two"):
+        container = {"name": "main", "image": "busybox"}
+        pod = {"metadata": {"name": name, "labels": replica}, "spec": {"containers": [container]}}
+        bed.control_plane.request("POST", scheme.PODS.path(namespace), pod)
+
+    assert observer.doubles(namespace)[0].endswith(": one, two")
+
+
 def test_when_the_leader_is_killed_the_stand_by_goes_on_where_it_was(tasksets: Bench, controller: Controller) -> None:
     stand_by = controller.another("stand-by")
     stand_by.start()
@@ -89,7 +100,7 @@ def test_a_controller_killed_at_any_instant_makes_no_difference(tasksets: Bench,
         assert (status["totalRetriedCount"], len(status["history"])) == (1, 2)
     # Each attempt: one pod a replica, and one more for each that failed. Not one was lost, or made twice.
     assert len(tasksets.made()) == 3 * 2 * (4 + 3 + 2)
-    assert tasksets.left() == []
+    tasksets.check_that_all_is_gone()
 
 
 def test_a_second_controller_that_ignores_the_lease_does_no_harm(tasksets: Bench, controller: Controller) -> None:
@@ -139,17 +150,6 @@ def test_while_the_api_server_is_away_nothing_is_lost_or_doubled(tasksets: Bench
     assert [counts(each) for each in replicas_of(status, "steady").values()] == [(0, 0), (0, 0)]
     assert {index: each["podUID"] for index, each in replicas_of(status, "steady").items()} == steady
     assert len(tasksets.made()) == 7
-
-
-def test_the_observer_sees_two_pods_of_one_replica(bed: Testbed, namespace: str, observer: Observer) -> None:
-    """Else the other tests would prove little."""
-    replica = {"TaskSet": "job", "PodTaskRole": "worker", "PodTaskIndex": "0", names.UID_LABEL: "uid"}
-    for name in ("one", "two"):
-        container = {"name": "main", "image": "busybox"}
-        pod = {"metadata": {"name": name, "labels": replica}, "spec": {"containers": [container]}}
-        bed.control_plane.request("POST", scheme.PODS.path(namespace), pod)
-
-    assert observer.doubles(namespace)[0].endswith(": one, two")
 
 
 def _two_of_four_after_retries() -> Json:

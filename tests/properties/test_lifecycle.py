@@ -424,7 +424,7 @@ ends = st.lists(st.sampled_from(CODES), max_size=12)
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=600)
 @given(specs(), wars, ends, st.integers(0, 2))
 def test_a_taskset_lives_through_anything(
     spec: api.TaskSetSpec, happened: list[Happening], ends: list[int], impatience: int
@@ -432,7 +432,7 @@ def test_a_taskset_lives_through_anything(
     survives(spec, happened, ends, impatience)
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=400)
 @given(specs(), wars, ends, st.integers(0, 2))
 def test_a_large_taskset_lives_through_anything(
     spec: api.TaskSetSpec, happened: list[Happening], ends: list[int], impatience: int
@@ -443,7 +443,7 @@ def test_a_large_taskset_lives_through_anything(
         survives(spec, happened, ends, impatience)
 
 
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=200)
 @given(specs(), wars, st.booleans(), wars)
 def test_a_deleted_taskset_leaves_nothing_behind(
     spec: api.TaskSetSpec, before: list[Happening], foreground: bool, after: list[Happening]

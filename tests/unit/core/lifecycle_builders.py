@@ -13,6 +13,7 @@ from octarbiter.api.core_kinds import ConfigMap, Service
 from octarbiter.api.meta import Condition, ObjectMeta, OwnerReference
 from octarbiter.api.pod import ContainerState, ContainerStatus, Pod, PodSpec, PodStatus, Running, Terminated, Waiting
 from octarbiter.core.lifecycle import names, observe
+from octarbiter.core.lifecycle.actions import CreatePod, DeletePod
 from octarbiter.core.lifecycle.decide import Decision, decide
 from octarbiter.core.lifecycle.phases import ReplicaPhase
 
@@ -176,3 +177,28 @@ def replica(index: int = 0, outcome: str = "", finished: datetime | None = None,
     return api.ReplicaStatus(
         index=index, name=f"worker-{index}", phase=phase, outcome=outcome, finish_at=finished, **fields
     )
+
+
+# --- what a decision says
+
+
+def first(told: api.TaskSet, number: int = 0, of: int = 0) -> api.ReplicaStatus:
+    return told.status.role_status[of].replica_status[number]
+
+
+def deletes(decision: Any) -> list[str]:
+    return [action.name for action in decision.actions if isinstance(action, DeletePod)]
+
+
+def creates(decision: Any) -> list[tuple[str, int, int]]:
+    return [(a.role, a.index, a.attempt) for a in decision.actions if isinstance(a, CreatePod)]
+
+
+def edited(told: api.TaskSet, **changes: Any) -> api.TaskSet:
+    meta = replace(told.metadata, generation=told.metadata.generation + 1)
+    return replace(told, metadata=meta, spec=replace(told.spec, **changes))
+
+
+def cleared(told: api.TaskSet, now: Any = NOW) -> tuple[api.TaskSet, Any]:
+    """Everything of the attempt is gone."""
+    return look(told, seen(unit=False, service=False), now)

@@ -20,7 +20,8 @@ called `...-TASKSET ATTEMPT-REPLICA ATTEMPT-INDEX`: `1,1,0` gives the replica's 
 ones 0; `1,0/0` is that for index 0, and 0 for all others; `1;1,0/0` is 1 for everybody in the TaskSet's first attempt,
 and that in all later ones.
 
-All containers of a pod end alike (when deleted, with 143); init containers have completed. A container that restarts, by the pod's restartPolicy, does so after ten seconds, and shows as running until then.
+All containers of a pod end alike (when deleted, with 143); init containers have completed. A container that restarts,
+by the pod's restartPolicy, does so after ten seconds, and shows as running until then.
 """
 
 from collections.abc import Iterator
