@@ -29,7 +29,7 @@ test-fast: $(READY) ## The tests that need no cluster
 	$(BIN)/python -m pytest tests --ignore=tests/kubernetes -n auto $(PYTEST_ARGS)
 
 test-kubernetes: $(READY) ## The tests on a real Kubernetes (built on first use)
-	$(BIN)/python -m pytest tests/kubernetes $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/kubernetes -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(READY) ## Style and types
 	$(BIN)/ruff check .
