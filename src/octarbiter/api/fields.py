@@ -75,7 +75,7 @@ MEANING: dict[str, str] = {
     ),
     "FailurePolicy.rules": "The first rule that matches a failed pod wins; a pod that none matches is retried.",
     "FailureRule.action": "Fail: the replica has failed for good. Ignore: it is retried without charge.",
-    "FailureRule.exitCodes": "Matches when the main container ended with one of these, 1 to 255. Excludes podReasons.",
+    "FailureRule.exitCodes": "Matches when a container ended with one of these, 1 to 255. Excludes podReasons.",
     "FailureRule.podReasons": "Matches when the pod's reason is one of these, such as Evicted. Excludes exitCodes.",
     # the parts of a pod template that we look at
     "template.metadata": "Labels and annotations of the pods.",
@@ -168,7 +168,7 @@ MEANING: dict[str, str] = {
     "AttemptRecord.attempt": "The number of the attempt, from 0.",
     "AttemptRecord.startAt": "When it began.",
     "AttemptRecord.finishAt": "When it ended.",
-    "AttemptRecord.state": "Failed or Succeeded, or empty for an attempt that was lost.",
+    "AttemptRecord.state": "Succeeded, Failed, or Lost with its control unit.",
     "AttemptRecord.trigger": "What decided its outcome.",
     "AttemptRecord.failedReplicas": "Up to 10 replicas that failed in it.",
     "FailedReplica.role": "The role.",

@@ -20,7 +20,8 @@ ESTABLISHED_S = 60.0
 
 
 class DefinitionStatus(Noun, frozen=True):
-    conditions: list[Condition] = []
+    conditions: list[Condition] | None = None
+    """The server writes null until it has looked at a new definition."""
 
 
 class Definition(Object, frozen=True):
@@ -28,7 +29,7 @@ class Definition(Object, frozen=True):
 
     @property
     def is_served(self) -> bool:
-        return any(c.type == "Established" and c.status == "True" for c in self.status.conditions)
+        return any(c.type == "Established" and c.status == "True" for c in self.status.conditions or ())
 
 
 DEFINITIONS = Resource(CRDS.group, CRDS.version, CRDS.kind, CRDS.plural, CRDS.namespaced, Definition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from lifecycle_builders import (
     NOW,
@@ -24,7 +25,9 @@ from lifecycle_builders import (
 )
 
 from octarbiter.api import taskset as api
-from octarbiter.core.lifecycle import completion
+from octarbiter.api.core_kinds import Service
+from octarbiter.api.meta import ObjectMeta, OwnerReference
+from octarbiter.core.lifecycle import actions, completion
 from octarbiter.core.lifecycle.actions import CreateControlUnit, DeleteControlUnit, DeletePod, DeletePods
 from octarbiter.core.lifecycle.decide import Record
 from octarbiter.core.lifecycle.phases import ReplicaPhase, TaskSetPhase
@@ -92,6 +95,22 @@ def test_orphans_of_a_lost_control_unit_are_removed() -> None:
 
     assert deletes(decision) == ["job-worker-0-0-0"]
     assert after.status.attempt == 0
+
+
+def test_the_service_of_an_earlier_attempt_is_not_taken_for_this_ones() -> None:
+    owner = OwnerReference(kind="ConfigMap", name="c-job-0", uid="another", controller=True)
+    theirs = Service(metadata=ObjectMeta(name="job", owner_references=[owner]))
+    _, decision = look(under_way(pods=[running()]), msgspec.structs.replace(seen(running()), service=theirs))
+
+    assert actions.CreateService() in decision.actions
+
+
+def test_an_attempt_has_not_ended_while_its_service_is_there() -> None:
+    before, _ = look(under_way(pods=[running()]), seen(over(0)))
+    after, _ = look(before, seen(unit=False, service=True))
+    gone, _ = look(after, seen(unit=False, service=False))
+
+    assert (after.status.phase, gone.status.phase) == ("TaskSetAttemptDeletionRequested", "TaskSetCompleted")
 
 
 def test_pods_of_an_earlier_attempt_are_removed_and_waited_for() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from octarbiter.api import taskset as api
 from octarbiter.api.pod import Pod
@@ -65,9 +64,13 @@ def clear(work: Work) -> None:
         if len(leaving) > COLLECT:
             work.ask(actions.DeletePods(work.status.attempt))
         work.remove_control_units()
-        if pods and not work.seen.control_units:
-            _help_out(work, pods)
-        if pods or work.seen.control_units:
+        due = _collector_due(work)
+        is_late = work.now >= due
+        if not work.seen.control_units and is_late:
+            work.remove(pods)
+        elif not work.seen.control_units and (pods or work.seen.service is not None):
+            work.look_again(due)
+        if pods or work.seen.control_units or (work.seen.service is not None and not is_late):
             work.say(f"removes finished pods, {len(pods)} left" if pods else "removes the control unit")
             return
     work.move(TaskSetPhase.ATTEMPT_COMPLETED)
@@ -77,14 +80,12 @@ def clear(work: Work) -> None:
         complete(work)
 
 
-def _help_out(work: Work, pods: Sequence[Pod]) -> None:
-    """Finished pods go with their control unit; where nobody collects garbage, they would stay for ever. Who deleted
-    the unit may have orphaned them on purpose or not: a lost attempt is not waited for."""
-    due = (work.status.transition_time or work.now) + timedelta(seconds=COLLECTOR_S)
-    if work.status.verdict == LOST or work.now >= due:
-        work.remove(pods)
-    else:
-        work.look_again(due)
+def _collector_due(work: Work) -> datetime:
+    """Finished pods and the Service go with their control unit; where nobody collects garbage, they would stay for
+    ever. Who deleted the unit himself may have orphaned them: a lost attempt is not waited for."""
+    if work.status.verdict == LOST:
+        return work.now
+    return (work.status.transition_time or work.now) + timedelta(seconds=COLLECTOR_S)
 
 
 def _stopping(work: Work, alive: list[Pod]) -> str:

@@ -107,7 +107,7 @@ def _pod_spec(taskset: api.TaskSet, role: api.Role, index: int) -> Json:
         {"name": "TASKSET_ATTEMPT", "value": str(taskset.status.attempt)},
     ]
     spec: Json = dict(role.template.get("spec") or {})
-    spec.setdefault("restartPolicy", "Never")
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Never"
     if taskset.spec.priority_class_name and not spec.get("priorityClassName"):
         spec["priorityClassName"] = taskset.spec.priority_class_name
     spec.setdefault("hostname", names.hostname(role.name, index))

@@ -49,8 +49,11 @@ def run(work: Work) -> None:
 
 def _ensure_service(work: Work) -> None:
     service = work.seen.service
-    if service is not None and service.metadata.deletion_timestamp is None:
-        return
+    if service is not None:
+        owner = service.metadata.controller
+        if owner is None or owner.uid == work.status.control_unit_uid:
+            return
+    # That of an earlier attempt, which the garbage collector has yet to take, is in the way: the server says so.
     refusal = work.seen.refusals.get(observe.SERVICE)
     if refusal is not None and work.now < refusal.again_at:
         work.look_again(refusal.again_at)

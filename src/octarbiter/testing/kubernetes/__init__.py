@@ -5,7 +5,7 @@
     with bed.Testbed(fake_nodes=5, resources={"nvidia.com/gpu": "8"}) as testbed:
         testbed.control_plane.kubectl("get", "nodes")
         namespace = testbed.control_plane.create_namespace()
-        testbed.fake_nodes.lose("fake-0")
+        testbed.fake_nodes.lose_node("fake-0")
 
 It is up in about five seconds and leaves nothing behind, not even after SIGKILL; many may run side by side. The
 programs are taken from `KUBEBUILDER_ASSETS` or built once, some seven minutes, into `~/.cache/octarbiter` (needs Go,
