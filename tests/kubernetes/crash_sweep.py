@@ -68,8 +68,8 @@ class Outcome:
     finished: collections.Counter[str] = field(default_factory=collections.Counter)
     unnoticed_losses: int = 0
     """Pods deleted so early that nobody had written down that they were there."""
-    late_pods: int = 0
-    """Made after the deletion of their TaskSet was asked for (and removed again)."""
+    late_s: list[float] = field(default_factory=list)
+    """How long after the deletion of their TaskSet was asked for pods were made that were on their way (and removed)."""
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Outcome:
             "seconds": round(self.seconds),
             "under way at a kill": f"{min(under_way)} at least, {statistics.median(under_way):.0f} in the middle",
             "pods": self.pods,
-            "pods made too late": self.late_pods,
+            "pods made too late": f"{len(self.late_s)}, by {max(self.late_s, default=0.0):.1f} s at most",
             "unnoticed losses": self.unnoticed_losses,
             "TaskSets finished": sum(self.finished.values()),
             **{f"  {kind}": count for kind, count in sorted(self.finished.items())},
@@ -266,7 +266,9 @@ class CrashSweep:
             names = [pod.name for pod in seen.pods.values()]
             self.outcome.unnoticed_losses += len(names) - len(set(names))
         if case.meddling is Meddling.DELETE:
-            self.outcome.late_pods += sum(1 for pod in seen.pods.values() if pod.made_at > seen.finished_at)
+            self.outcome.late_s += [
+                pod.seen_s - seen.finished_s for pod in seen.pods.values() if pod.made_at > seen.finished_at
+            ]
         if wrong:
             self._problem(f"{case.name}: " + "; ".join(wrong), seen)
 

@@ -14,6 +14,7 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,9 @@ class Pod:
     taskset_attempt: int
     attempt: int
     made_at: int
+    """Revision."""
+    seen_s: float
+    """When we heard of it, on our clock."""
     phase: str = ""
     is_leaving: bool = False
     ended_by_itself: bool = False
@@ -65,6 +69,8 @@ class Seen:
     is_gone: bool = False
     finished_at: int = 0
     """The revision in which it was first seen to be completed, or its deletion asked for."""
+    finished_s: float = 0.0
+    """When we heard of that, on our clock."""
     pods: dict[str, Pod] = field(default_factory=dict)
     """By UID, in the order they were made."""
     problems: list[str] = field(default_factory=list)
@@ -142,7 +148,7 @@ class Observer:
             if kind == "ADDED":
                 attempts = int(numbers[1]), int(numbers[2])
                 role = labels.get("PodTaskRole", "")
-                pod = Pod(meta["name"], meta["uid"], role, int(numbers[3]), *attempts, revision)
+                pod = Pod(meta["name"], meta["uid"], role, int(numbers[3]), *attempts, revision, time.monotonic())
                 self.pods_made += 1
                 self._judge_new(seen, pod)
                 seen.pods[pod.uid] = pod
@@ -176,7 +182,7 @@ class Observer:
             if before != after:
                 seen.problems += [f"{said} (revision {revision})" for said in changed_wrongly(before, after)]
             if not seen.finished_at and (seen.is_completed or seen.is_leaving or seen.is_gone):
-                seen.finished_at = revision
+                seen.finished_at, seen.finished_s = revision, time.monotonic()
 
 
 def changed_wrongly(before: Json, after: Json) -> Iterator[str]:
