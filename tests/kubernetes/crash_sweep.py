@@ -69,7 +69,7 @@ class Outcome:
     unnoticed_losses: int = 0
     """Pods deleted so early that nobody had written down that they were there."""
     late_s: list[float] = field(default_factory=list)
-    """How long after the deletion of their TaskSet was asked for pods were made that were on their way (and removed)."""
+    """Of pods that were on their way when their TaskSet was deleted (and were removed): how long after it they came."""
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -227,7 +227,7 @@ class CrashSweep:
                 # At once: what is left of the first one is still there.
                 self._submit(entry.then)
                 entry.then = None
-            if entry.seen.is_cleared if entry.case.meddling is Meddling.DELETE else entry.seen.is_completed and done:
+            if done and (entry.seen.is_cleared if entry.case.vanishes else entry.seen.is_completed):
                 self._running.remove(entry)
                 self._finished.append(entry)
                 entry.finished_at_start = self.outcome.starts

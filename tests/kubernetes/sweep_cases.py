@@ -64,6 +64,11 @@ class Case:
     """Created under the same name when this one is deleted."""
 
     @property
+    def vanishes(self) -> bool:
+        """Nothing is left of it in the end, not even itself."""
+        return self.meddling is Meddling.DELETE or "ttlSecondsAfterFinished" in self.spec
+
+    @property
     def is_large(self) -> bool:
         return len(self.replicas) >= LARGE
 
@@ -262,6 +267,13 @@ def dependent(dice: random.Random) -> Case:
     return Case(spec(server, client | {"dependsOn": ["server"]}), alike("server", 2, STOPPED) | ends)
 
 
+def short_lived(dice: random.Random) -> Case:
+    """Removed with all that was kept of it, soon after its end."""
+    made = role("worker", 2, codes="1,0/0", lasts=a_while(dice), budget=1)
+    ends = {("worker", 0): ending([1, 0], 1), ("worker", 1): Ending("Succeeded")}
+    return Case(spec(made, ttlSecondsAfterFinished=dice.randint(0, 2)), ends)
+
+
 def late(dice: random.Random) -> Case:
     """Its deadline passes; that is not retried."""
     limited = spec(role("worker", 2, lasts="forever"), budget=2, activeDeadlineSeconds=dice.randint(1, 4))
@@ -348,7 +360,8 @@ def rescaled(dice: random.Random) -> Case:
 
 
 KINDS: dict[Callable[[random.Random], Case], int] = {
-    plain: 3,
+    plain: 2,
+    short_lived: 1,
     retried: 7,
     exhausted: 3,
     enough: 2,

@@ -19,6 +19,7 @@ Json = dict[str, Any]
 
 HISTORY = 10
 ROBBED: Replica = ("worker", 0)
+RESCALED = (2, 3)
 _RUN = re.compile(r"(\d+)x(\d+)(?:r(\d+))?(?:l(\d+))?([SFX])")
 _OUTCOMES = {"S": "Succeeded", "F": "Failed", "X": "Stopped"}
 
@@ -26,6 +27,8 @@ _OUTCOMES = {"S": "Succeeded", "F": "Failed", "X": "Stopped"}
 def wrong_with(case: Case, seen: Seen, robberies: int) -> Iterator[str]:
     """`robberies`: how many of its pods somebody has deleted."""
     yield from seen.problems
+    if case.vanishes and not seen.is_gone:
+        yield "it is still there"
     if case.meddling is Meddling.DELETE:
         yield from _left(seen, set())
         return
@@ -136,7 +139,9 @@ def _names(case: Case, seen: Seen) -> Iterator[str]:
     for pod in seen.pods.values():
         numbers[pod.taskset_attempt, pod.replica].append(pod.attempt)
     for (attempt, replica), used in numbers.items():
-        excused = (case.meddling is Meddling.SNATCH and replica == ROBBED) or case.meddling is Meddling.RESCALE
+        excused = (case.meddling is Meddling.SNATCH and replica == ROBBED) or (
+            case.meddling is Meddling.RESCALE and replica[1] in RESCALED
+        )
         if used != list(range(len(used))) and not excused:
             yield f"attempts of {replica[0]}-{replica[1]} in attempt {attempt} are numbered {used}"
 

@@ -273,6 +273,16 @@ def test_raised_replicas_start_new_indices() -> None:
     assert after.status.observed_generation == 2
 
 
+def test_raised_replicas_are_recorded_before_their_pods_are_made_so_that_a_restarted_controller_knows_them() -> None:
+    before = under_way(role(), pods=[running()])
+    after, decision = look(edited(before, roles=[role(replicas=2)]), seen(running()))
+    assert decision.record is Record.NOW
+
+    after, decision = look(after, seen(running(), over(0, 1)))
+    assert creates(decision) == []
+    assert first(after, 1).outcome == completion.SUCCEEDED
+
+
 def test_lowered_replicas_stop_the_highest_indices_which_leave_the_status() -> None:
     before = under_way(role(replicas=3), pods=[running(i) for i in range(3)])
     after, decision = look(edited(before, roles=[role(replicas=1)]), seen(*(running(i) for i in range(3))))
