@@ -278,10 +278,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="one size, e.g. 100x50")
+    parser.add_argument("--only", help="one size, TaskSets x replicas, e.g. 100x50; or fairness")
     parser.add_argument("--json", type=Path, help="write the figures here")
     args = parser.parse_args()
-    args.sizes = [(many, replicas) for many, replicas in SIZES if args.only in (None, f"{many}x{replicas}")]
+    args.sizes = SIZES
+    if args.only is not None:
+        many, is_size, replicas = args.only.partition("x")
+        args.sizes = ((int(many), int(replicas)),) if is_size else ()
     args.fairness = args.only in (None, "fairness")
     with (
         controlplane.ControlPlane() as plane,
