@@ -271,7 +271,9 @@ def test_a_finished_taskset_has_the_conditions_people_wait_for() -> None:
     assert "Running" not in made
 
 
-def test_a_suspended_taskset_says_so() -> None:
+def test_a_taskset_is_suspended_when_its_last_pod_has_stopped() -> None:
+    assert "Suspended" not in conditions(phase=TaskSetPhase.RUNNING, state="Running", suspended_at=NOW)
+    assert "Suspended" not in conditions(phase=TaskSetPhase.PREPARING, state="Waiting", suspended_at=NOW)
     assert conditions(phase=TaskSetPhase.PENDING, state="Waiting", suspended_at=NOW)["Suspended"][0] == "True"
 
 

@@ -23,6 +23,7 @@ from octarbiter.core.lifecycle import completion, names
 from octarbiter.core.lifecycle.phases import ReplicaPhase, TaskSetPhase
 
 MAX_BYTES = 512 * 1024
+_AT_REST = frozenset({TaskSetPhase.PENDING, TaskSetPhase.RETRY_PENDING})
 FORGOTTEN_UID = "-"
 """Stands for the UID of a pod that was seen, in an expanded ledger."""
 
@@ -154,7 +155,8 @@ def conditions(status: api.TaskSetStatus) -> list[Condition]:
         # The verdict, before everything is cleared away; the words are those of batch/v1 Jobs.
         ("SuccessCriteriaMet", status.verdict == api.State.SUCCEEDED, _reason(status)),
         ("FailureTarget", status.verdict == api.State.FAILED, _reason(status)),
-        ("Suspended", status.suspended_at is not None and not over, "SuspendRequested"),
+        # Not before the last pod has stopped: who waits for it wants the room.
+        ("Suspended", status.suspended_at is not None and status.phase in _AT_REST, "SuspendRequested"),
         ("Succeeded", over and status.state == api.State.SUCCEEDED, _reason(status)),
         ("Failed", over and status.state == api.State.FAILED, _reason(status)),
         ("Completed", over, _reason(status)),
