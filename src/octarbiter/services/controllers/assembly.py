@@ -9,6 +9,7 @@ from octarbiter.api import scheme
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Node
 from octarbiter.api.meta import Object
+from octarbiter.core.lifecycle import names
 from octarbiter.runtime import cache, controller, informer
 from octarbiter.runtime import manager as managers
 from octarbiter.services.controllers import taskset as tasksets
@@ -25,9 +26,10 @@ def add_taskset_controller(manager: managers.Manager) -> None:
         queue.add(key)
 
     def owned_changed(_key: str, old: Object | None, new: Object | None) -> None:
-        owned = new or old
-        if owned is not None:
-            queue.add(tasksets.taskset_key(owned))
+        """Somebody may have changed the labels: then it is the affair of two, or no longer of any."""
+        for owned in (old, new):
+            if owned is not None and names.TASKSET_LABEL in owned.metadata.labels:
+                queue.add(tasksets.taskset_key(owned))
 
     def node_changed(key: str, old: Node | None, new: Node | None) -> None:
         """Only readiness matters: whether a pod that should go may still be there."""
@@ -61,6 +63,7 @@ def add_taskset_controller(manager: managers.Manager) -> None:
         manager.gate,
         manager.recorder,
         cool_down=lambda key, seconds: queue.cooldown(key, seconds),
+        is_busy=manager.is_busy,
         status_interval_s=settings.status_interval_s,
     )
     worker = controller.Controller("taskset", shell.reconcile, workers=settings.workers, metrics=manager.metrics)
