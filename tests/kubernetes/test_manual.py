@@ -35,7 +35,9 @@ def elsewhere(real_bed: Testbed, real_controller: Controller, real_observer: Obs
 
 @pytest.fixture
 def node(real_bed: Testbed) -> Iterator[RealNode]:
+    """The real node, without a GPU."""
     assert real_bed.real_node is not None
+    real_bed.real_node.set_resource(GPU, 0)
     yield real_bed.real_node
     real_bed.real_node.set_resource(GPU, 0)
 

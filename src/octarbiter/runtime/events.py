@@ -12,7 +12,7 @@ import asyncio
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import TypeVar
 
@@ -35,6 +35,8 @@ REFILL_S = 300.0
 """An object that used up its burst gets one write per so many seconds."""
 WRITES_PER_S = 10.0
 BURST = 50
+BUSY_PAUSE_S = 0.5
+"""After each write, while work is queueing up."""
 CAPACITY = 1000
 """Events that may wait to be written."""
 REMEMBERED = 4096
@@ -106,9 +108,11 @@ class Recorder:
         component: str,
         instance: str,
         metrics: telemetry.Metrics,
+        is_busy: Callable[[], bool] = lambda: False,
         clock: clocks.Clock = clocks.SYSTEM,
     ) -> None:
         self._client = client
+        self._is_busy = is_busy
         self._component = component
         self._instance = instance
         self._outcomes = metrics.events
@@ -188,6 +192,8 @@ class Recorder:
             bucket.take(self._clock.monotonic())
             _, telling = self._waiting.popitem(last=False)
             await self._write(telling)
+            if self._is_busy():
+                await self._sleep(BUSY_PAUSE_S)
 
     async def _sleep(self, seconds: float) -> None:
         """Cut short by `stop`."""

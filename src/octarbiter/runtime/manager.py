@@ -23,6 +23,7 @@ from octarbiter.runtime.kubeconfig import Connection
 
 COMPONENT = "octarbiter-controller"
 DRAIN_S = 10.0  # reconciles in progress get so long to end
+LAG_S = 0.25  # work that waits longer for its turn makes a process busy
 READS = 8  # requests besides the writes
 
 log = logging.getLogger(__name__)
@@ -58,12 +59,20 @@ class Manager:
             metrics=metrics,
         )
         self.recorder = events.Recorder(
-            self._aside, component=COMPONENT, instance=self.elector.identity, metrics=metrics
+            self._aside,
+            component=COMPONENT,
+            instance=self.elector.identity,
+            metrics=metrics,
+            is_busy=self.is_busy,
         )
         guard = self.elector.require if settings.leader_elect else None
         self.gate = fairness.FairGate(settings.write_concurrency, guard)
         metrics.writes_in_flight.set_function(lambda: self.gate.in_flight)
         metrics.writes_allowed.set_function(lambda: self.gate.allowed)
+
+    def is_busy(self) -> bool:
+        """Work that others wait for is queueing up: what only tells of it can wait."""
+        return self.gate.waiting > 0 or any(each.queue.lag_s > LAG_S for each in self.controllers)
 
     async def run(self) -> int:
         """The process's exit code: 0 after a signal, 1 after a failure."""

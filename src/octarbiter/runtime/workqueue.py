@@ -65,6 +65,11 @@ class Queue(Generic[K]):
         """Keys that are due and wait for a worker."""
         return len(self._ready)
 
+    @property
+    def lag_s(self) -> float:
+        """How long the key that is next has been due."""
+        return self._now() - self._ready_since[self._ready[0]] if self._ready else 0.0
+
     def add(self, key: K) -> None:
         self.add_after(key, 0.0)
 

@@ -61,11 +61,13 @@ class Bench:
     def __init__(self, clock: Any) -> None:
         self.server = EventServer()
         self.metrics = telemetry.Metrics()
+        self.busy = False
         self.recorder = events.Recorder(
             self.server,  # type: ignore[arg-type]
             component="octarbiter",
             instance="host-1",
             metrics=self.metrics,
+            is_busy=lambda: self.busy,
             clock=clock,
         )
 
@@ -117,6 +119,20 @@ def test_an_event_names_its_object_its_reporter_and_its_time(telling: Run) -> No
         assert event.first_timestamp == event.last_timestamp
         assert event.first_timestamp is not None
         assert event.first_timestamp.tzinfo is not None
+
+    telling(story)
+
+
+def test_while_others_are_busy_events_are_told_slowly(telling: Run) -> None:
+    async def story(bench: Bench) -> None:
+        bench.busy = True
+        for number in range(10):
+            bench.say("hello", of=f"job-{number}")
+        await asyncio.sleep(1.1)
+        assert len(bench.server.stored) == 3
+        bench.busy = False
+        await asyncio.sleep(1)
+        assert len(bench.server.stored) == 10
 
     telling(story)
 

@@ -52,6 +52,21 @@ def test_a_key_added_twice_is_handed_out_once_and_first_come_is_first_served(in_
     in_virtual_time(story())
 
 
+def test_the_lag_is_how_long_the_next_key_has_been_due(in_virtual_time: Run) -> None:
+    async def story() -> None:
+        queue: workqueue.Queue[str] = workqueue.Queue()
+        assert queue.lag_s == 0
+        queue.add("a")
+        await asyncio.sleep(2)
+        queue.add("b")
+        await asyncio.sleep(1)
+        assert queue.lag_s == 3
+        await queue.get()
+        assert queue.lag_s == 1
+
+    in_virtual_time(story())
+
+
 def test_a_key_added_while_being_processed_waits_for_done(in_virtual_time: Run) -> None:
     async def story() -> None:
         queue: workqueue.Queue[str] = workqueue.Queue()

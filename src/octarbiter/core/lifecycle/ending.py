@@ -20,10 +20,10 @@ from octarbiter.core.lifecycle.work import (
 
 _NOT_RETRIED = frozenset({POD_INVALID, DEADLINE_EXCEEDED, SPEC_INVALID})
 
-COLLECT = 64
+COLLECT = 8
 """So many finished pods go with their control unit (the garbage collector takes them one by one, two requests each);
 more are removed by one request of ours first."""
-COLLECTOR_S = 10
+COLLECTOR_S = 30
 """How long the garbage collector is waited for."""
 
 

@@ -37,7 +37,10 @@ SECONDS_PER_REPLICA = 0.0002
 LONGEST_COOLDOWN_S = 1.0
 """A look costs in proportion to the replicas: big TaskSets are looked at less often, but every second if need be."""
 
-BUSY_FACTOR = 10
+BUSY_FACTOR = 30
+BUSY_LOOK = 5
+"""While work is queueing up, a status that nothing depends on may wait so many status intervals to be written, and is
+asked for again after so many: the rush may be over."""
 LIST_INTERVAL_S = 60.0
 LISTS_KEPT = 2
 """Complete lists of so many attempts are kept; what matters of the others is in the history."""
@@ -95,11 +98,12 @@ class TaskSetController:
         recorder: events.Recorder,
         *,
         cool_down: Callable[[str, float], None],
+        is_busy: Callable[[], bool],
         status_interval_s: float,
         clock_: clock.Clock = clock.SYSTEM,
     ) -> None:
         self._client, self._caches, self._gate, self._recorder, self._clock = client_, caches, gate, recorder, clock_
-        self._cool_down = cool_down
+        self._cool_down, self._is_busy = cool_down, is_busy
         self._status_interval_s = status_interval_s
         self._hands = Hands(client_, gate, caches, clock_)
         self._nodes = _ReadyNodes(caches.nodes)
@@ -160,17 +164,15 @@ class TaskSetController:
         """Writes what may be written late, when it is late enough; says when to look again."""
         again = (decision.look_again_at - now).total_seconds() if decision.look_again_at is not None else None
         if memory.ahead_since is not None:
-            left = memory.ahead_since + self._patience() - self._clock.monotonic()
+            busy = self._is_busy()
+            patience = self._status_interval_s * (BUSY_FACTOR if busy else 1)
+            left = memory.ahead_since + patience - self._clock.monotonic()
             if left <= 0:
                 await self._record(taskset, memory, memory.status)
             else:
+                left = min(left, self._status_interval_s * BUSY_LOOK)
                 again = left if again is None else min(again, left)
         return None if again is None else max(0.0, again)
-
-    def _patience(self) -> float:
-        """How long a status that nothing depends on may be joined with later changes: longer while writes that
-        something does depend on are queueing up."""
-        return self._status_interval_s * (BUSY_FACTOR if self._gate.waiting else 1)
 
     async def _record(self, taskset: api.TaskSet, memory: Memory, status: api.TaskSetStatus) -> None:
         compact = report.compact(status)

@@ -50,7 +50,7 @@ class FakeNodes:
 
     def start(self) -> None:
         configuration = self._control_plane.directory / "stages.yaml"
-        configuration.write_text(fakepods.stages())
+        configuration.write_text(fakepods.configuration())
         flags = [
             f"--kubeconfig={self._control_plane.kubeconfig}",
             f"--config={configuration}",

@@ -45,11 +45,28 @@ _RESTART_BACKOFF_MS = 10_000
 _HEARTBEAT_MS = 300_000
 # The server needs a moment for its second half; the news of it calls this off.
 _HALF_WAY_MS = 2_000
+# kwok's own four at a time make the latency of the server, not its throughput, the limit of a load test.
+_AT_ONCE = 32
 
 
-def stages() -> str:
-    """All stages, as the YAML documents kwok reads."""
-    return yaml.safe_dump_all([*_node_stages(), *_pod_stages()])
+def configuration() -> str:
+    """The YAML documents kwok reads: its settings and all stages."""
+    return yaml.safe_dump_all([_settings(), *_node_stages(), *_pod_stages()])
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+        "kind": "KwokConfiguration",
+        # With one option given, kwok has no defaults for the others, either; it does not start with none of these.
+        "options": {
+            "podPlayStageParallelism": _AT_ONCE,
+            "nodePlayStageParallelism": 4,
+            "nodeLeaseParallelism": 4,
+            "podsOnNodeSyncParallelism": 1,
+            "enablePodsOnNodeSyncListPager": True,
+        },
+    }
 
 
 def _node_stages() -> Iterator[dict[str, Any]]:
