@@ -65,7 +65,14 @@ def status() -> None:
 
 
 def _tell(found: Status) -> None:
+    import shutil
+
+    from octarbiter.testing.kubernetes import build
+
     click.echo(f"Kubernetes at {found.url}, up since {found.since}, {len(found.nodes)} nodes")
     if found.left_out:
         click.echo(f"without a real node: {found.left_out}")
+    kubectl = build.find("kubectl")
+    if shutil.which("kubectl") is None and kubectl is not None:
+        click.echo(f'export PATH="{kubectl.parent}:$PATH"')
     click.echo(f"export KUBECONFIG={found.kubeconfig}")

@@ -84,4 +84,4 @@ def _words(problem: BaseException) -> str:
     cause = getattr(problem, "os_error", problem)
     if isinstance(cause, OSError) and cause.errno:
         return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
-    return str(problem) or ("no answer in time" if isinstance(problem, TimeoutError) else type(problem).__name__)
+    return str(cause) or ("no answer in time" if isinstance(problem, TimeoutError) else type(problem).__name__)
