@@ -140,9 +140,8 @@ async def least(client: clients.Client, namespace: str, many: int, replicas: int
             told = made[told.metadata.uid] = msgspec.structs.replace(told, status=status)
             left[told.metadata.uid] = replicas
             await client.create(scheme.SERVICES, namespace, objects.service(told))
-            role = told.spec.roles[0]
-            for index in range(replicas):
-                await client.create(scheme.PODS, namespace, objects.pod(told, role, index, 0))
+            bodies = (objects.pod(told, told.spec.roles[0], index, 0) for index in range(replicas))
+            await asyncio.gather(*(client.create(scheme.PODS, namespace, body) for body in bodies))
 
     async def complete() -> None:
         nonlocal completed
@@ -313,7 +312,7 @@ async def one(
     namespace = await asyncio.to_thread(plane.create_namespace, "run-")
     port = free_port()
     pids = dict(plane.pids)
-    with controller(plane.kubeconfig, port, Path(f"/tmp/lifecycle-{os.getpid()}.log")) as pid:
+    with controller(plane.kubeconfig, port, plane.directory / "octo-controller.log") as pid:
         pids["octo controller"] = pid
         cpu = {process: cpu_s(number) for process, number in pids.items()}
         before = await asyncio.to_thread(writes, port)
