@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cluster.store": ("api",),
     "cluster.apiserver": ("api", "runtime", "cluster.store"),
     "cluster.nodeagent": ("api", "runtime"),
+    "cluster.controllers": ("api", "runtime"),
     "services": ("api", "core", "runtime"),
     "simulator": ("api", "core"),
     "dashboard": ("api", "runtime"),
