@@ -357,6 +357,9 @@ def test_the_status_of_many_replicas_stays_small_and_names_those_that_matter(tas
     tasksets.check_that_all_is_gone()
     outcomes = [json.loads(line)["outcome"] for line in _listed(tasksets)]
     assert (outcomes.count("Stopped"), outcomes.count("Failed"), len(outcomes)) == (492, 10, 502)
+    # Written before it was completed: a controller that starts after that has nothing to write it from.
+    completed = int((tasksets.find() or {})["metadata"]["resourceVersion"])
+    assert all(int(each["metadata"]["resourceVersion"]) < completed for each in _lists(tasksets))
     tasksets.delete()
     eventually(lambda: not _listed(tasksets), "the list to go with its TaskSet")
 
@@ -380,11 +383,15 @@ def _is_of(pod: Json, name: str) -> bool:
     return bool(pod["metadata"]["labels"]["TaskSet"] == name)
 
 
-def _listed(tasksets: Bench) -> list[str]:
-    """The lines of the complete list of replicas."""
+def _lists(tasksets: Bench) -> list[Json]:
+    """The ConfigMaps that hold the complete list of replicas."""
     maps = tasksets.request("GET", scheme.CONFIGMAPS.path(tasksets.namespace))["items"]
-    texts = [each["data"][names.REPLICA_LIST_KEY] for each in maps if each["metadata"]["name"].startswith("r-job-")]
-    return "\n".join(texts).splitlines()
+    return [each for each in maps if each["metadata"]["name"].startswith("r-job-")]
+
+
+def _listed(tasksets: Bench) -> list[str]:
+    """Its lines."""
+    return "\n".join(each["data"][names.REPLICA_LIST_KEY] for each in _lists(tasksets)).splitlines()
 
 
 def _env(container: Json) -> list[tuple[str, Any]]:

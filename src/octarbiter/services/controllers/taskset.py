@@ -119,6 +119,10 @@ class TaskSetController:
         now = self._clock.now()
         taskset = msgspec.structs.replace(taskset, status=memory.status)
         decision = decide(taskset, self._seen(taskset, memory), now, _problems(taskset))
+        replicas = sum(len(role.replica_status) for role in decision.status.role_status)
+        if replicas > api.FULL_STATUS_REPLICAS and memory.status.phase != TaskSetPhase.COMPLETED:
+            # First: what it tells is nowhere else once the pods are gone, and nobody looks at what is completed.
+            await self._list_replicas(msgspec.structs.replace(taskset, status=decision.status), memory)
         if decision.record is Record.NOW:
             await self._record(taskset, memory, decision.status)
         self._tell(taskset, story.between(memory.status, decision.status))
@@ -128,9 +132,6 @@ class TaskSetController:
         acting = msgspec.structs.replace(taskset, status=decision.status)
         refusals = memory.refusal_count
         unfinished = await self._hands.carry_out(acting, memory, decision.actions)
-        replicas = sum(len(role.replica_status) for role in decision.status.role_status)
-        if replicas > api.FULL_STATUS_REPLICAS:
-            await self._list_replicas(acting, memory)
         self._cool_down(key, min(LONGEST_COOLDOWN_S, replicas * SECONDS_PER_REPLICA))
         made_unit = any(isinstance(action, CreateControlUnit) for action in decision.actions)
         if unfinished or made_unit or memory.refusal_count != refusals:
@@ -204,23 +205,32 @@ class TaskSetController:
         status, meta = taskset.status, taskset.metadata
         ended = all(replica.outcome for role in status.role_status for replica in role.replica_status)
         now = self._clock.monotonic()
-        if status.phase == TaskSetPhase.COMPLETED or meta.deletion_timestamp is not None:
+        if meta.deletion_timestamp is not None:
             return
         if memory.listed_at is None:
             memory.listed_at = now  # at the beginning there is nothing to tell
         if memory.listed_to_the_end >= status.attempt or (not ended and now < memory.listed_at + LIST_INTERVAL_S):
             return
-        for part, body in enumerate(objects.replica_lists(taskset)):
-            async with self._gate.slot(meta.key):
-                name = body["metadata"]["name"]
-                await self._client.apply(
-                    scheme.CONFIGMAPS, meta.namespace, name, body, field_manager=FIELD_MANAGER, force=True
-                )
-            if ended and status.attempt >= LISTS_KEPT:
-                await self._forget_list(meta, names.replica_list(meta.name, status.attempt - LISTS_KEPT, part))
         memory.listed_at = now
+        try:
+            for part, body in enumerate(objects.replica_lists(taskset)):
+                await self._write_list(meta, body)
+                if ended and status.attempt >= LISTS_KEPT:
+                    await self._forget_list(meta, names.replica_list(meta.name, status.attempt - LISTS_KEPT, part))
+        except errors.Retry:
+            raise
+        except errors.ApiError as error:
+            # A quota, somebody's rule: the TaskSet itself goes on without.
+            self._tell(taskset, [Told("ReplicasNotListed", str(error), warning=True)])
         if ended:
             memory.listed_to_the_end = status.attempt
+
+    async def _write_list(self, meta: ObjectMeta, body: Json) -> None:
+        name = body["metadata"]["name"]
+        async with self._gate.slot(meta.key):
+            await self._client.apply(
+                scheme.CONFIGMAPS, meta.namespace, name, body, field_manager=FIELD_MANAGER, force=True
+            )
 
     async def _forget_list(self, meta: ObjectMeta, name: str) -> None:
         with contextlib.suppress(errors.NotFound):
