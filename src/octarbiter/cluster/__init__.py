@@ -1,0 +1,1 @@
+"""The embedded cluster: a Kubernetes for one machine, in one process."""

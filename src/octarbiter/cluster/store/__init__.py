@@ -1,0 +1,1 @@
+"""The embedded cluster's memory: keys, values, revisions, and everybody who watches them."""
