@@ -20,8 +20,8 @@ $(READY): requirements.lock pyproject.toml
 
 install: $(READY) ## Make .venv with the locked dependencies and the command octo
 
-demo: $(READY) ## Run the manual's first TaskSet on a real Kubernetes of its own and show it succeed
-	$(BIN)/python tools/demo.py
+demo: $(READY) ## Run the manual's first TaskSet in a cluster of its own and show it succeed
+	$(BIN)/octo run examples/manual-1-tensorflowdemo.yaml --resource nvidia.com/gpu=3
 
 test: lint test-fast test-kubernetes ## All tests
 

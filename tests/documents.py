@@ -19,7 +19,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 """Of the checkout."""
-RUN = ("README.md", "docs/tutorial.md", "docs/guides/operating.md", "docs/guides/testing.md")
+RUN = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/guides/operating.md",
+    "docs/guides/embedded.md",
+    "docs/guides/testing.md",
+)
 LANGUAGES = ("sh", "text", "yaml", "python")
 STAYS, UNTIL_SHOWN = "stays", "until shown"
 

@@ -27,8 +27,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "services": ("api", "core", "runtime"),
     "simulator": ("api", "core"),
     "dashboard": ("api", "runtime"),
-    "testing": ("api", "runtime", "cluster"),
-    "cli": ("api", "core", "runtime", "cluster", "services", "simulator", "dashboard", "testing"),
+    "embedded": ("api", "core", "runtime", "cluster", "services"),
+    "testing": ("api", "runtime", "cluster", "embedded"),
+    "cli": ("api", "core", "runtime", "cluster", "services", "embedded", "simulator", "dashboard", "testing"),
 }
 # What the pure layers may have from outside; the others take what the project depends on.
 OUTSIDE: dict[str, frozenset[str]] = {

@@ -75,6 +75,7 @@ README_LEFT_OUT = {
     "make demo": "it starts a cluster of its own",
     "make test": "it runs these tests",
     "pip install .": "the tests have it installed",
+    "octo run": "it is for those who have no cluster; the guide to the embedded one runs it",
     "octo install --apply": "the nodes of the test have no image of the controller",
 }
 
@@ -101,6 +102,13 @@ def test_the_readme_shows_commands_that_work(place: Path, env: dict[str, str], c
         example.write_text(example.read_text().replace("sleep 30", "sleep 3"))
 
     follow(place, env, [without(block, README_LEFT_OUT) for block in blocks("README.md")])
+
+
+def test_the_guide_to_the_embedded_cluster_shows_what_a_reader_sees(
+    place: Path, shell: dict[str, str], tmp_path: Path
+) -> None:
+    env = {name: value for name, value in shell.items() if name != "KUBECONFIG"} | {"OCTO_HOME": str(tmp_path / "home")}
+    follow(place, env, blocks("docs/guides/embedded.md"))
 
 
 def test_the_guide_to_operating_shows_what_a_reader_sees(place: Path, env: dict[str, str], bed: Testbed) -> None:

@@ -74,19 +74,19 @@ def wants_debug() -> bool:
     return bool(chosen("debug")) or os.environ.get("OCTO_DEBUG", "") not in ("", "0", "false")
 
 
-def connection() -> Connection:
+def connection(file: str | None = None) -> Connection:
     from octarbiter.runtime import kubeconfig
 
-    return kubeconfig.load(chosen("kubeconfig"), chosen("context"))
+    return kubeconfig.load(file or chosen("kubeconfig"), chosen("context"))
 
 
-def run(deed: Callable[[Client, str], Awaitable[T]]) -> T:
-    """Carries out `deed(client, namespace)`."""
+def run(deed: Callable[[Client, str], Awaitable[T]], *, kubeconfig: str | None = None) -> T:
+    """Carries out `deed(client, namespace)`; on the cluster of `kubeconfig`, or the one the caller chose."""
     from octarbiter.runtime import client as clients
     from octarbiter.runtime import telemetry
 
     telemetry.set_up_logs("text", "debug" if wants_debug() else "warning")
-    found = connection()
+    found = connection(kubeconfig)
 
     async def inside() -> T:
         async with clients.Client(found, retry_for_s=RETRY_FOR_S) as client:

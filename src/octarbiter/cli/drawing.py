@@ -12,7 +12,7 @@ from octarbiter.cli import text
 from octarbiter.cli.page import Block, Facts, Table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Group, RenderableType
 
 _COLOURS = {
     "Failed": "red",
@@ -34,11 +34,19 @@ def show(blocks: Sequence[Block]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
-    for block in blocks:
-        if isinstance(block, Facts):
-            _draw_facts(console, block)
-        else:
-            _draw_table(console, _without_empty_columns(block))
+    console.print(drawn(blocks, console.width))
+
+
+def drawn(blocks: Sequence[Block], width: int) -> Group:
+    """For a terminal so many characters wide."""
+    from rich.console import Group
+
+    return Group(
+        *(
+            _drawn_facts(block) if isinstance(block, Facts) else _drawn_table(_without_empty_columns(block), width)
+            for block in blocks
+        )
+    )
 
 
 def plain(blocks: Sequence[Block]) -> str:
@@ -63,29 +71,28 @@ def _without_empty_columns(table: Table) -> Table:
     )
 
 
-def _draw_facts(console: Console, block: Facts) -> None:
+def _drawn_facts(block: Facts) -> RenderableType:
     from rich import table
+    from rich.padding import Padding
     from rich.text import Text
 
     grid = table.Table.grid(padding=(0, 2))
     for name, value in block.pairs:
         style = _COLOURS.get(value.partition(" ")[0], "") if name == "State" else ""
         grid.add_row(Text(name, style="bold"), Text(value, style=style))
-    console.print(grid)
-    console.print()
+    return Padding(grid, (0, 0, 1, 0))
 
 
-def _draw_table(console: Console, block: Table) -> None:
+def _drawn_table(block: Table, width: int) -> RenderableType:
     from rich import box, table
     from rich.text import Text
 
     widths = dict(zip(block.header, text.widths([block.header, *block.rows]), strict=True))
-    needed = sum(min(width, _NARROWEST) if name in _WRAPPED else width for name, width in widths.items())
-    if needed + 3 * len(widths) > console.width:
+    needed = sum(min(wide, _NARROWEST) if name in _WRAPPED else wide for name, wide in widths.items())
+    if needed + 3 * len(widths) > width:
         # Too narrow for columns: the terminal's own wrapping is easier to read than words of three letters.
-        console.print(_plain(block), end="\n\n", soft_wrap=True)
-        return
-    drawn = table.Table(
+        return Text(_plain(block) + "\n", overflow="ignore", no_wrap=True)
+    made = table.Table(
         *(table.Column(name, no_wrap=name not in _WRAPPED) for name in block.header),
         title=block.title,
         title_justify="left",
@@ -95,5 +102,5 @@ def _draw_table(console: Console, block: Table) -> None:
         box=box.SIMPLE_HEAD,
     )
     for row in block.rows:
-        drawn.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
-    console.print(drawn)
+        made.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
+    return made

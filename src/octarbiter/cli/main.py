@@ -17,6 +17,10 @@ import octarbiter
 from octarbiter.cli import access
 
 COMMANDS = {
+    "run": "Run TaskSets from files, show how they go, and end as they end.",
+    "up": "Start a cluster on this machine; it stays until `octo down`.",
+    "down": "End the cluster that `octo up` has started.",
+    "kubectl": "Run kubectl on the cluster that `octo up` has started.",
     "submit": "Create TaskSets, and what belongs to them, from files.",
     "validate": "Check files without a cluster.",
     "get": "List TaskSets.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 
 import click
@@ -96,12 +96,26 @@ def absence(taskset: api.TaskSet, replica: Replica) -> str:
     return f"{told}; it ended with exit code {end.exit_code}{words}"
 
 
+Write = Callable[[bytes], None]
+"""Takes one line, without its end."""
+
+
+async def follow(client: Client, taskset: api.TaskSet, choice: Choice, write: Write) -> None:
+    """Until the TaskSet has ended and every log has been read to its end."""
+    await _Reader(client, taskset, chosen(taskset, choice), choice, write).follow()
+
+
+def _write_out(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
 async def show(client: Client, namespace: str, name: str, choice: Choice, follow: bool) -> None:
     taskset = await client.get(scheme.TASKSETS, namespace, name)
     replicas = chosen(taskset, choice)
     if follow and len(replicas) > MANY:
         raise exits.Failure(exits.Exit.INVALID, f"at most {MANY} replicas can be followed at once")
-    reader = _Reader(client, taskset, replicas, choice)
+    reader = _Reader(client, taskset, replicas, choice, _write_out)
     if follow:
         await reader.follow()
     else:
@@ -109,8 +123,10 @@ async def show(client: Client, namespace: str, name: str, choice: Choice, follow
 
 
 class _Reader:
-    def __init__(self, client: Client, taskset: api.TaskSet, replicas: list[Replica], choice: Choice) -> None:
-        self._client, self._taskset, self._choice = client, taskset, choice
+    def __init__(
+        self, client: Client, taskset: api.TaskSet, replicas: list[Replica], choice: Choice, write: Write
+    ) -> None:
+        self._client, self._taskset, self._choice, self._write = client, taskset, choice, write
         self._replicas = replicas
         self._selector = f"{names.UID_LABEL}={taskset.metadata.uid}"
         if choice.role is not None:
@@ -120,7 +136,6 @@ class _Reader:
         self._main = {role.name: observe.main_container(role.template) for role in taskset.spec.roles}
         self._heard: dict[str, float] = {}
         """When each pod's last line came."""
-        self._output = sys.stdout.buffer
 
     async def print_once(self) -> None:
         namespace = self._taskset.metadata.namespace
@@ -215,11 +230,9 @@ class _Reader:
         prefix = f"{names.hostname(*replica_of(pod))}: ".encode() if len(self._replicas) > 1 else b""
         async with aclosing(self._client.stream_lines(request)) as lines:
             async for line in lines:
-                self._output.write(prefix + line + b"\n")
+                self._write(prefix + line)
                 if follow:
-                    self._output.flush()
                     self._heard[pod.metadata.uid] = clock.SYSTEM.monotonic()
-        self._output.flush()
 
     def _container_of(self, pod: Pod) -> str:
         return self._choice.container or self._main.get(replica_of(pod)[0], "")

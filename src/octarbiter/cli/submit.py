@@ -10,7 +10,6 @@ from octarbiter.cli import access, arguments
 
 if TYPE_CHECKING:
     from octarbiter.api.meta import Json
-    from octarbiter.cli.sources import Document
     from octarbiter.runtime.client import Client
 
 
@@ -33,8 +32,8 @@ def command(sources: tuple[str, ...], dry_run: str, wait: bool, timeout_s: float
     Everything is checked before anything is sent. Other kinds in the same files (PodGroup, ConfigMap, Service, ...) are
     created as well, in the order of the files. What exists already is not changed.
     """
+    from octarbiter.cli import creating, waiting
     from octarbiter.cli import sources as files
-    from octarbiter.cli import waiting
 
     if wait and dry_run != "none":
         raise click.UsageError("--wait has nothing to wait for with --dry-run")
@@ -46,51 +45,20 @@ def command(sources: tuple[str, ...], dry_run: str, wait: bool, timeout_s: float
         _print([document.body for document in documents], form, "valid (dry run)")
         return
 
+    is_dry = dry_run == "server"
+
+    def tell(body: Json) -> None:
+        if form is None:
+            _print([body], None, "created (server dry run)" if is_dry else "created")
+
     async def deed(client: Client, namespace: str) -> None:
-        made = await _create(client, namespace, documents, form, dry_run == "server")
+        made = await creating.create(client, namespace, documents, dry=is_dry, each=tell)
+        if form is not None:
+            _print([body for _, body in made], form, "")
         if wait:
-            await waiting.until_all_end(client, made, timeout_s)
+            await waiting.until_all_end(client, creating.tasksets(made, documents), timeout_s)
 
     access.run(deed)
-
-
-async def _create(
-    client: Client, namespace: str, documents: list[Document], form: str | None, dry: bool
-) -> list[tuple[str, str]]:
-    """Namespace and name of each TaskSet that was made."""
-    from octarbiter.api import errors
-    from octarbiter.cli import discovery, exits, sending
-    from octarbiter.runtime import requests
-
-    resources = await discovery.resources_of(client, documents)
-    options = {"fieldManager": sending.FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}
-    made: list[Json] = []
-    for document, resource in zip(documents, resources, strict=True):
-        request = requests.create(resource, sending.namespace_for(resource, document, namespace), document.body)
-        try:
-            made.append(await sending.answer_of(client, sending.with_query(request, **options)))
-        except errors.ApiError as error:
-            failure = exits.failure_of(error)
-            story = _broken_off(document, failure.message, documents, made, dry)
-            raise exits.Failure(failure.code, story) from error
-        if form is None:
-            _print(made[-1:], None, "created (server dry run)" if dry else "created")
-    if form is not None:
-        _print(made, form, "")
-    tasksets = [body for body, document in zip(made, documents, strict=True) if document.is_taskset]
-    return [(body["metadata"]["namespace"], body["metadata"]["name"]) for body in tasksets]
-
-
-def _broken_off(document: Document, message: str, documents: list[Document], made: list[Json], dry: bool) -> str:
-    from octarbiter.cli import sending
-
-    lines = [f"{document.shown} ({document.where}) was refused: {message}"]
-    unsent = documents[len(made) + 1 :]
-    if made and not dry:
-        lines.append(f"Created before it, and still there: {', '.join(map(sending.short, made))}")
-    if unsent:
-        lines.append(f"Not sent: {', '.join(later.shown for later in unsent)}")
-    return "\n".join(lines)
 
 
 def _print(bodies: list[Json], form: str | None, verdict: str) -> None:

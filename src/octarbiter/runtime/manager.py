@@ -75,10 +75,18 @@ class Manager:
         return self.gate.waiting > 0 or any(each.queue.lag_s > LAG_S for each in self.controllers)
 
     async def run(self) -> int:
-        """The process's exit code: 0 after a signal, 1 after a failure."""
+        """As a process of its own: until a signal."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
+        return await self.serve()
+
+    def stop(self) -> None:
+        """Lets `serve` end in order."""
+        self._stop.set()
+
+    async def serve(self) -> int:
+        """Until `stop`: 0, or until a part has failed: 1."""
         async with self.client, self._aside, self._endpoint():
             self.recorder.start()
             watching = [asyncio.create_task(each.run(), name=each.resource.plural) for each in self.informers]
@@ -128,7 +136,7 @@ class Manager:
         if self._stop.is_set():
             self._leave(1)
         log.info("stopping; a second signal stops at once")
-        self._stop.set()
+        self.stop()
 
     def _endpoint(self) -> httpd.Endpoint:
         # Alive is who answers: a part that fails ends the process.
