@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from real_node_fixture import real_bed as real_bed
+from taskset_fixture import any_bed as any_bed
 from taskset_fixture import controller as controller
+from taskset_fixture import embedded_bed as embedded_bed
 from taskset_fixture import observer as observer
 from taskset_fixture import real_controller as real_controller
 from taskset_fixture import real_observer as real_observer
@@ -22,7 +24,9 @@ _PROBLEM = pytest.StashKey[str]()
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before the first test: it takes longer than any one test may."""
-    needed = any({"bed", "programs", "real_bed"} & set(getattr(item, "fixturenames", ())) for item in session.items)
+    needed = any(
+        {"any_bed", "bed", "programs", "real_bed"} & set(getattr(item, "fixturenames", ())) for item in session.items
+    )
     if not needed or session.config.option.collectonly:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import yaml
+from embedded_bed import EmbeddedBed
 from eventual import eventually
 from taskset_bench import Bench
 from taskset_observer import Observer
@@ -158,9 +159,22 @@ def bench(bed: Testbed, controller: Controller, observer: Observer) -> Iterator[
         plane.request("DELETE", scheme.NAMESPACES.path(name=namespace))
 
 
+@pytest.fixture(scope="session")
+def embedded_bed(programs: None) -> Iterator[EmbeddedBed]:
+    with EmbeddedBed(fake_nodes=5, resources={"nvidia.com/gpu": "8"}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["kubernetes", "embedded"])
+def any_bed(request: pytest.FixtureRequest) -> Testbed:
+    """The same tests on a real Kubernetes and on the embedded cluster."""
+    found: Testbed = request.getfixturevalue({"kubernetes": "bed", "embedded": "embedded_bed"}[request.param])
+    return found
+
+
 @pytest.fixture(scope="module")
-def controller(bed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    with running(bed, tmp_path_factory.mktemp("controller")) as made:
+def controller(any_bed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    with running(any_bed, tmp_path_factory.mktemp("controller")) as made:
         yield made
 
 
@@ -171,8 +185,8 @@ def real_controller(real_bed: Testbed, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def observer(bed: Testbed) -> Iterator[Observer]:
-    with Observer(bed.control_plane) as made:
+def observer(any_bed: Testbed) -> Iterator[Observer]:
+    with Observer(any_bed.control_plane) as made:
         yield made
 
 
@@ -183,9 +197,9 @@ def real_observer(real_bed: Testbed) -> Iterator[Observer]:
 
 
 @pytest.fixture
-def tasksets(bed: Testbed, controller: Controller, observer: Observer) -> Iterator[Bench]:
+def tasksets(any_bed: Testbed, controller: Controller, observer: Observer) -> Iterator[Bench]:
     """A namespace on fake nodes."""
-    with bench(bed, controller, observer) as made:
+    with bench(any_bed, controller, observer) as made:
         yield made
 
 

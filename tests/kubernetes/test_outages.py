@@ -14,7 +14,11 @@ from octarbiter.core.lifecycle import names
 from octarbiter.testing.kubernetes import fakepods
 from octarbiter.testing.kubernetes.bed import Testbed
 
-pytestmark = pytest.mark.xdist_group("bed")
+pytestmark = [
+    pytest.mark.xdist_group("bed"),
+    # The embedded cluster is one process: it goes away and comes back as a whole, and has tests of its own for that.
+    pytest.mark.parametrize("any_bed", ["kubernetes"], indirect=True),
+]
 
 # Replica 0 succeeds, replica 1 fails with exit code 1, and so on.
 BY_INDEX = {fakepods.EXIT_CODE: "$(TASKROLE_REPLICA_INDEX)"}

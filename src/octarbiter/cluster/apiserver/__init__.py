@@ -1,0 +1,1 @@
+"""The embedded API server: the protocol of Kubernetes, over the store."""
