@@ -1,0 +1,1 @@
+"""Who runs the pods of the embedded cluster? An agent that does a kubelet's work without containers."""

@@ -1,0 +1,1 @@
+"""What runs the containers: real processes, or nothing at all."""
