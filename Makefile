@@ -26,10 +26,10 @@ demo: $(READY) ## Run the manual's first TaskSet in a cluster of its own and sho
 test: lint test-fast test-kubernetes ## All tests
 
 test-fast: $(READY) ## The tests that need no cluster
-	$(BIN)/python -m pytest tests --ignore=tests/kubernetes -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests $(addprefix --ignore=,$(ON_KUBERNETES)) -n auto $(PYTEST_ARGS)
 
 test-kubernetes: $(READY) ## The tests on a real Kubernetes (built on first use)
-	$(BIN)/python -m pytest tests/kubernetes -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(ON_KUBERNETES) -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(READY) ## Style and types
 	$(BIN)/ruff check .

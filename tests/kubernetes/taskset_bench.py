@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from eventual import eventually
 from taskset_observer import Observer
 
@@ -64,6 +65,11 @@ class Bench:
         }
         made = self.request("POST", scheme.TASKSETS.path(self.namespace), body)
         return str(made["metadata"]["uid"])
+
+    def needs_kubernetes(self, why: str) -> None:
+        """The embedded cluster cannot do this, and says so: `why`."""
+        if not isinstance(self.bed, Testbed):
+            pytest.skip(f"not on the embedded cluster: {why}")
 
     def find(self, name: str = "job") -> Json | None:
         return self._found(scheme.TASKSETS.path(self.namespace, name))

@@ -112,6 +112,7 @@ def test_an_evicted_pod_is_replaced_uncharged_and_the_reason_told(tasksets: Benc
 
 
 def test_a_pod_preempted_by_the_scheduler_is_counted_and_runs_again_when_there_is_room(tasksets: Bench) -> None:
+    tasksets.needs_kubernetes("its scheduler does not preempt")
     slot = f"example.com/{tasksets.namespace}"
     (node,) = tasksets.bed.fake_nodes.add(1, {slot: "1"})
     wants = {"resources": {"limits": {slot: "1"}}}
@@ -138,6 +139,7 @@ def test_a_pod_preempted_by_the_scheduler_is_counted_and_runs_again_when_there_i
 
 
 def test_pods_of_a_lost_node_are_waited_for_or_replaced_by_force_after_their_timeout(tasksets: Bench) -> None:
+    tasksets.needs_kubernetes("one agent plays all nodes, so none can be lost alone")
     nodes = tasksets.bed.fake_nodes
     (lost,) = nodes.add(1)
     there = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [lost]}]}
@@ -178,6 +180,7 @@ def test_pods_of_a_lost_node_are_waited_for_or_replaced_by_force_after_their_tim
 
 
 def test_a_pod_of_unknown_phase_is_waited_for(tasksets: Bench) -> None:
+    tasksets.needs_kubernetes("the agent knows the phase of every pod, and corrects it")
     tasksets.submit(role())
     tasksets.when_running("worker", 1)
     pod = tasksets.when_pod()
@@ -210,6 +213,7 @@ def test_pods_over_quota_wait_while_the_others_run_until_it_is_raised(tasksets: 
 
 
 def test_pods_denied_by_an_admission_policy_are_tried_again(tasksets: Bench) -> None:
+    tasksets.needs_kubernetes("it has no ValidatingAdmissionPolicy")
     with _admission_policy(tasksets, "object.metadata.labels['PodTaskIndex'] != '1'", "not this one"):
         tasksets.submit(role(replicas=3))
         tasksets.when_told("denied: 1 of 3 pods refused: ", "not this one")

@@ -59,11 +59,12 @@ def home() -> Path:
 
 
 def began(pid: int) -> str:
-    """Empty, if there is no such process."""
+    """Empty, if there is no such process, or only its remains that nobody has collected yet."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
+    return "" if fields[0] in ("Z", "X") else fields[19]
 
 
 def running(directory: Path) -> Process | None:

@@ -52,7 +52,9 @@ async def _serve(order: embedding.Order) -> None:
 def _say_who_we_are(directory: Path) -> None:
     pid = os.getpid()
     record = msgspec.json.encode(embedding.Process(pid, embedding.began(pid)))
-    (directory / embedding.PROCESS).write_bytes(record)
+    file = directory / embedding.PROCESS
+    file.touch(0o600)
+    file.write_bytes(record)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from octarbiter.api import codec
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver.pods.kubelet import LogQuery, Output, Size
-from octarbiter.cluster.nodeagent import logs
+from octarbiter.cluster.nodeagent.logs import Query
 from octarbiter.cluster.nodeagent.pods import Pod
 from octarbiter.cluster.nodeagent.runtimes.protocol import Runtime
 
@@ -20,7 +20,7 @@ class AgentKubelet:
         self.runtime: Runtime | None = None
 
     def logs(self, pod: Json, query: LogQuery) -> AsyncIterator[bytes]:
-        wanted = logs.Query(
+        wanted = Query(
             tail_lines=query.tail_lines,
             since=query.since,
             timestamps=query.timestamps,
@@ -47,11 +47,12 @@ class AgentKubelet:
         )
 
     async def attach(self, pod: Json, container: str, *, stdout: Output | None, stderr: Output | None) -> None:
-        async with asyncio.TaskGroup() as group:
-            for stream, output in (("stdout", stdout), ("stderr", stderr)):
-                if output is not None:
-                    query = logs.Query(tail_lines=0, follow=True, stream=stream)
-                    group.create_task(_copy(self._read(pod, container, query), output))
+        readers = [
+            _copy(self._read(pod, container, Query(tail_lines=0, follow=True, stream=stream)), output)
+            for stream, output in (("stdout", stdout), ("stderr", stderr))
+            if output is not None
+        ]
+        await asyncio.gather(*readers)
 
     @property
     def _running(self) -> Runtime:
@@ -59,7 +60,7 @@ class AgentKubelet:
             raise LookupError("the node is not ready yet: try again")
         return self.runtime
 
-    def _read(self, pod: Json, container: str, query: logs.Query, *, previous: bool = False) -> AsyncIterator[bytes]:
+    def _read(self, pod: Json, container: str, query: Query, *, previous: bool = False) -> AsyncIterator[bytes]:
         meta = pod["metadata"]
         return self._running.read_logs(
             meta["namespace"], meta["name"], container, query, uid=meta["uid"], previous=previous

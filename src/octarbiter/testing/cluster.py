@@ -96,7 +96,8 @@ class EmbeddedCluster:
     async def _serve(self) -> None:
         async with Cluster(self._options) as cluster:
             self._loop = asyncio.get_running_loop()
-            self.kubeconfig, self.url, self.token = cluster.kubeconfig, cluster.url, cluster.token
+            self.kubeconfig, self.url = cluster.kubeconfig, cluster.url
+            self.token, self.ca_pem = cluster.token, cluster.ca_pem
             self._connection = connection.Connection(cluster.url, cluster.ca_pem, cluster.token)
             self._started.set()
             await self._stop.wait()

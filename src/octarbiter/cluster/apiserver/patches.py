@@ -1,0 +1,141 @@
+"""How does a patch become an object?
+
+Four kinds of patches, one way in: the present object goes through the patch, then through everything a new version of
+it would go through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from octarbiter.api.meta import Json
+from octarbiter.cluster.apiserver import bodies, negotiation, objects, preparation, status
+from octarbiter.cluster.apiserver.decoding import Unreadable, json_text
+from octarbiter.cluster.apiserver.patching import apply, errors, json_patch, merge_patch, strategic
+from octarbiter.cluster.apiserver.registry import Call, Produce, Registry, Written
+from octarbiter.cluster.apiserver.types import ANYTHING, Type
+from octarbiter.cluster.apiserver.validation.problems import Problem
+
+
+async def patch(registry: Registry, call: Call, media_type: str, body: bytes, now: datetime) -> Written:
+    """`media_type` is one of those that `negotiation.patch_type` lets pass."""
+    with refusals():
+        if media_type == negotiation.APPLY_PATCH:
+            produce = _applied(call, body, now)
+            return await registry.modify(call, produce, may_create=not call.subresource, keeps_owners=True)
+        return await registry.modify(call, _patched(call, media_type, body))
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What is wrong with a patch is said to the client."""
+    try:
+        yield
+    except errors.BadPatch as bad:
+        details = bad.details or ({} if bad.code == 422 else None)
+        raise status.Failure(bad.code, bad.reason, bad.message, details) from None
+    except errors.ApplyConflict as conflict:
+        raise status.Failure(409, "Conflict", conflict.message, {"causes": conflict.causes}) from None
+
+
+def _patched(call: Call, media_type: str, body: bytes) -> Produce:
+    """From the present object to the patched one."""
+    resource = call.served.resource
+    patched = change(media_type, body, resource.kind, call.served.model.type)
+
+    def produce(old: Json | None) -> Json:
+        assert old is not None
+        version = old["metadata"]["resourceVersion"]
+        only_status = call.subresource == "status" and not resource.custom
+        # A JSON patch may test or move what it does not change; the others can do without the rest.
+        obj = patched(preparation.slim(old) if only_status and media_type != negotiation.JSON_PATCH else old)
+        if only_status:
+            obj = preparation.slim(obj)
+        call.warnings.clear()
+        try:
+            bodies.identify(obj, resource)
+            bodies.settle(obj, call.served, call.write.field_validation, call.warnings)
+        except status.Failure as failure:
+            if failure.code != 400:
+                raise
+            raise _not_of_its_kind(obj, str(failure)) from None
+        metadata = preparation.metadata_of(obj)
+        if metadata.get("resourceVersion") not in (None, "", version):
+            raise status.conflict(resource, call.name)
+        if metadata.get("name") != call.name:
+            given = metadata.get("name") or ""
+            raise status.bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({call.name})"
+            )
+        return obj
+
+    return produce
+
+
+def change(media_type: str, body: bytes, kind: str, type_: Type | None) -> Callable[[Json], Json]:
+    """What such a patch makes of a document. Raises BadPatch, now or when it is asked."""
+    if media_type == negotiation.JSON_PATCH:
+        operations = _json(body)
+        return lambda old: json_patch.apply(old, operations)
+    document = _json(body)
+    if media_type == negotiation.MERGE_PATCH:
+        return lambda old: merge_patch.apply(old, document)
+    return lambda old: strategic.apply(old, document, type_ or ANYTHING)
+
+
+def _applied(call: Call, body: bytes, now: datetime) -> Produce:
+    resource = call.served.resource
+    document, duplicates = bodies.parse(body, negotiation.YAML, resource.kind)
+    if not document.get("kind") or not document.get("apiVersion"):
+        group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+        raise status.bad_request(f"invalid object type: {group}/{version}, Kind={document.get('kind') or ''}")
+    bodies.identify(document, resource, body)
+    type_ = call.served.model.type or ANYTHING
+    ignored = [("f:status",)] if resource.has_status and not call.subresource else []
+
+    def produce(old: Json | None) -> Json:
+        applied = objects.copied(document)
+        metadata = preparation.metadata_of(applied)
+        version = metadata.pop("resourceVersion", None)
+        if version and (old is None or version != old["metadata"]["resourceVersion"]):
+            raise status.conflict(resource, call.name)
+        name = metadata.setdefault("name", call.name)
+        if name != call.name:
+            raise status.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({call.name})"
+            )
+        call.warnings.clear()
+        bodies.settle(objects.copied(applied), call.served, call.write.field_validation, call.warnings, duplicates)
+        obj = apply.apply(
+            old,
+            applied,
+            type_,
+            manager=call.write.manager,
+            api_version=resource.api_version,
+            subresource=call.subresource,
+            force=call.write.force,
+            now=objects.timestamp(now),
+            ignored=ignored,
+        )
+        bodies.settle(obj, call.served, "Ignore", call.warnings)
+        return obj
+
+    return produce
+
+
+def _not_of_its_kind(obj: Json, why: str) -> status.Failure:
+    """As the real server does: with everything the patch made of the object, and then the reason."""
+    whole = objects.encode(objects.encode(obj).decode()).decode()
+    reason = why.partition(": ")[2] if " cannot be handled as a " in why else why
+    return status.invalid_patch(Problem("FieldValueInvalid", "patch", f"Invalid value: {whole}: {reason}"))
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json_text.read(body)[0]
+    except Unreadable as problem:
+        what = str(problem).removeprefix("couldn't get version/kind; json parse error: ")
+        raise status.bad_request(f"error decoding patch: {what}") from None

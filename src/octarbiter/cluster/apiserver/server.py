@@ -1,0 +1,318 @@
+"""The API server: one port, HTTPS, every path.
+
+    async with ApiServer(store, directory=path) as server:
+        server.url, server.kubeconfig, server.token
+
+Who is not known gets 401 everywhere but at the few paths that say whether the server is well. Whatever a client sends
+is answered with a Status and never with a crash; a crash of ours is logged and answered as an internal error.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.exposition import choose_encoder
+
+from octarbiter.api.meta import Json
+from octarbiter.cluster.apiserver import (
+    admission,
+    authn,
+    authorization,
+    bootstrap,
+    certificates,
+    crds,
+    discovery,
+    handlers,
+    kinds,
+    models,
+    negotiation,
+    objects,
+    publishing,
+    registry,
+    routing,
+    status,
+    watching,
+)
+from octarbiter.cluster.apiserver.admission import namespaces, pods, rights
+from octarbiter.cluster.apiserver.catalogue import Catalogue
+from octarbiter.cluster.apiserver.handlers import response
+from octarbiter.cluster.apiserver.pods.kubelet import Kubelet
+from octarbiter.cluster.apiserver.tokens import Tokens
+from octarbiter.cluster.store.errors import StoreError
+from octarbiter.cluster.store.store import Store
+
+log = logging.getLogger(__name__)
+
+_LONGEST_LINE: Final = 64 * 1024
+"""Of a request's first line: label selectors of some clients are long."""
+_LONGEST_HEADER: Final = 16 * 1024
+_IDLE_S: Final = 90.0
+_OPEN_TO_ALL: Final = frozenset({"healthz", "livez", "readyz", "version"})
+_HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ApiServer:
+    """Serves between `async with`'s ends. The store is the caller's, and must stay open that long."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        directory: Path,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        kubelet: Kubelet | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._store = store
+        self._host = host
+        self._wanted_port = port
+        self._clock = clock
+        self._identity = certificates.Identity(directory, host)
+        tokens = Tokens(directory, store, clock)
+        self._authenticator = authn.Authenticator({self._identity.token: authn.ADMIN}, tokens)
+        self._authorizer = authorization.Authorizer(store)
+        definition = crds.Definition(crds.others_in(store), clock)
+        self.catalogue: Final = Catalogue(models.built_in({kinds.CRDS: definition}))
+        chain = admission.Chain(
+            [
+                namespaces.NamespaceLifecycle(store),
+                pods.Priority(store),
+                pods.DefaultTolerations(),
+                rights.NoEscalation(self._authorizer),
+            ]
+        )
+        self._registry = registry.Registry(store, chain, clock)
+        self._definitions = crds.Definitions(store, self.catalogue, self._registry)
+        self._registry.witnesses += [self._definitions.witness, self._authorizer.witness]
+        self._watches = watching.Watching(store, clock)
+        self._handlers = handlers.Handlers(
+            store,
+            self.catalogue,
+            self._registry,
+            self._watches,
+            self._authenticator,
+            self._authorizer,
+            tokens,
+            kubelet,
+            clock,
+        )
+        self._publisher = publishing.Publisher(store, self.catalogue)
+        self._metrics = CollectorRegistry()
+        self._requests = Counter(
+            "apiserver_request_total",
+            "Requests answered, by what was asked of which resource, and the code of the answer.",
+            ["code", "group", "resource", "subresource", "verb", "version"],
+            registry=self._metrics,
+        )
+        self._discovered: dict[str, tuple[int, bytes]] = {}
+        self._runner: web.ServerRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"https://{host}:{self.port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._identity.kubeconfig
+
+    @property
+    def token(self) -> str:
+        return self._identity.token
+
+    @property
+    def ca_pem(self) -> bytes:
+        return self._identity.ca_pem
+
+    async def __aenter__(self) -> ApiServer:
+        server = web.Server(
+            self._handle,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=_IDLE_S,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_HEADER,
+            auto_decompress=False,
+            lingering_time=0,
+        )
+        self._definitions.start()
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await self._runner.setup()
+        try:
+            site = web.TCPSite(
+                self._runner, self._host, self._wanted_port, ssl_context=self._identity.server_context(), backlog=1024
+            )
+            await site.start()
+            self.port = self._runner.addresses[0][1]
+            await bootstrap.furnish(self._registry, self.catalogue, self.port)
+            self._identity.write_kubeconfig(self.url)
+        except BaseException:
+            await self._runner.cleanup()
+            raise
+        log.info("serving the API", extra={"url": self.url})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watches.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await self._definitions.stop()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer: web.StreamResponse
+        try:
+            answer = await self._answer(request)
+        except status.Failure as failure:
+            answer = _refusal(failure)
+        except StoreError as problem:
+            log.warning(
+                "the store refused", extra={"method": request.method, "path": request.path, "why": str(problem)}
+            )
+            answer = _refusal(status.unavailable(str(problem)))
+        except ConnectionError:
+            raise
+        except Exception as problem:
+            log.exception("a request broke", extra={"method": request.method, "path": request.path})
+            answer = _refusal(status.internal(type(problem).__name__))
+        self._count(request, answer.status)
+        if not answer.prepared:
+            answer.headers["Audit-Id"] = str(uuid.uuid4())
+        return answer
+
+    def _count(self, request: web.BaseRequest, code: int) -> None:
+        """Only what is served has labels of its own: a stranger's inventions must not fill the memory."""
+        parts = routing.parts_of(request.path)
+        target = routing.target(parts) if parts is not None else None
+        labels = ("", "", "", request.method if code != 405 else "", "")
+        if target is not None and self.catalogue.find(target.group, target.version, target.plural) is not None:
+            verb = request.method
+            if verb == "GET" and not target.name:
+                verb = "WATCH" if "watch" in request.query else "LIST"
+            subresource = target.subresource if code < 400 else ""
+            labels = (target.group, target.plural, subresource, verb, target.version)
+        self._requests.labels(str(code), *labels).inc()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        parts = routing.parts_of(request.path)
+        user = None
+        if parts is None or parts[0] not in _OPEN_TO_ALL:
+            transport = request.transport
+            certificate = transport.get_extra_info("peercert") if transport is not None else None
+            user = self._authenticator.user(request.headers.get("Authorization", ""), certificate)
+            user = self._authorizer.acting_as(user, request.headers)
+        if parts is None:
+            return _page_not_found()
+        target = routing.target(parts)
+        if user is not None:
+            wanted = authorization.of_path(request.method, request.path)
+            if target is not None:
+                wanted = authorization.of_target(request.method, target, request.query)
+            self._authorizer.check(user, wanted)
+        if target is None:
+            return self._fixed(request, parts)
+        assert user is not None
+        # Of groups that come and go, only what is there just now is known.
+        found = self.catalogue.find(target.group, target.version, target.plural)
+        if found is None and not self.catalogue.is_built_in(target.group):
+            return _page_not_found()
+        return await self._handlers.handle(request, target, user)
+
+    def _fixed(self, request: web.BaseRequest, parts: tuple[str, ...]) -> web.StreamResponse:
+        """Paths that name no resource."""
+        first = parts[0]
+        if request.method not in ("GET", "HEAD"):
+            raise status.method_not_allowed()
+        if first in _HEALTH:
+            return self._health(request, parts)
+        match parts:
+            case ("",):
+                return _json(discovery.root_paths(self.catalogue))
+            case ("version",):
+                return _json(discovery.version())
+            case ("metrics",):
+                encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+                return response(200, encode(self._metrics), content_type)
+            case ("api",) | ("apis",):
+                return self._discovery(request, core=first == "api")
+            case ("openapi", "v2"):
+                return publishing.legacy(request.headers.get("Accept", ""))
+            case ("openapi", "v3"):
+                return _json(self._publisher.index())
+            case ("openapi", "v3", "api" | "apis", *rest):
+                path = "/".join([parts[2], *rest])
+                return self._publisher.answer(path, request.query.get("hash"), self._clock())
+            case ("api", version):
+                return _json_or_404(discovery.resources(self.catalogue, "", version))
+            case ("apis", group):
+                return _json_or_404(discovery.group(self.catalogue, group))
+            case ("apis", group, version):
+                if discovery.group(self.catalogue, group) and not self.catalogue.in_version(group, version):
+                    raise status.unknown_resource()
+                return _json_or_404(discovery.resources(self.catalogue, group, version))
+        return _page_not_found()
+
+    def _discovery(self, request: web.BaseRequest, *, core: bool) -> web.StreamResponse:
+        version = discovery.aggregated_version(request.headers.get("Accept", ""))
+        headers = {"Vary": "Accept"}
+        if not version:
+            document = (
+                discovery.core_versions(f"{self._host}:{self.port}") if core else discovery.groups(self.catalogue)
+            )
+            return response(200, objects.encode(document), negotiation.JSON, headers=headers)
+        body = self._aggregated(version, core=core)
+        etag = discovery.etag(body)
+        headers |= {"ETag": etag, "Cache-Control": "public"}
+        content_type = discovery.aggregated_type(version)
+        if request.headers.get("If-None-Match") == etag:
+            return response(304, b"", content_type, headers=headers)
+        return response(200, body, content_type, headers=headers)
+
+    def _aggregated(self, version: str, *, core: bool) -> bytes:
+        """Made anew only when something is served that was not before."""
+        key = f"{version} {core}"
+        edition, body = self._discovered.get(key, (0, b""))
+        if edition != self.catalogue.edition:
+            body = objects.encode(discovery.aggregated(self.catalogue, version, core=core))
+            self._discovered[key] = (self.catalogue.edition, body)
+        return body
+
+    def _health(self, request: web.BaseRequest, parts: tuple[str, ...]) -> web.StreamResponse:
+        checks = ("ping", "log", "store")
+        if len(parts) == 2 and parts[1] in checks:
+            return response(200, b"ok", _TEXT)
+        if len(parts) > 1:
+            return _page_not_found()
+        if "verbose" in request.query:
+            lines = [*(f"[+]{check} ok" for check in checks), f"{parts[0]} check passed", ""]
+            return response(200, "\n".join(lines).encode(), _TEXT)
+        return response(200, b"ok", _TEXT)
+
+
+def _refusal(failure: status.Failure) -> web.Response:
+    return response(failure.code, objects.encode(failure.status), negotiation.JSON, headers=failure.headers)
+
+
+def _json(document: Json) -> web.Response:
+    return response(200, objects.encode(document), negotiation.JSON)
+
+
+def _json_or_404(document: Json | None) -> web.Response:
+    return _json(document) if document is not None else _page_not_found()
+
+
+def _page_not_found() -> web.Response:
+    return response(404, b"404 page not found\n", _TEXT, headers={"X-Content-Type-Options": "nosniff"})
