@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KILLS ?= 1000
 PYTEST_ARGS ?=
+ON_KUBERNETES := tests/kubernetes tests/contract tests/clients
 
 .PHONY: help install demo test test-fast test-kubernetes lint generate lock soak bench clean
 
@@ -46,8 +47,10 @@ lock: ## Resolve requirements.lock anew from pyproject.toml (needs uv)
 soak: $(READY) ## Kill the controller KILLS times (default 1000) while TaskSets run
 	$(BIN)/python tools/soak.py --kills $(KILLS)
 
-bench: $(READY) ## Measure TaskSets per second beside the raw limit of the same API server
+bench: $(READY) ## Measure everything, each beside the raw limit or the real thing in the same run
 	$(BIN)/python benchmarks/lifecycle.py
+	$(BIN)/python benchmarks/embedded.py
+	$(BIN)/python benchmarks/store.py
 
 clean: ## Remove .venv and caches of this checkout (built Kubernetes binaries stay in the user's cache)
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

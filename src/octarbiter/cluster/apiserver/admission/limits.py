@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from octarbiter.api.meta import Json
-from octarbiter.api.quantity import Quantity
+from octarbiter.api.quantity import NANO, Quantity
 from octarbiter.cluster.apiserver import admission, kinds, objects, status
 from octarbiter.cluster.apiserver.admission import Attempt, amounts
 from octarbiter.cluster.apiserver.admission.amounts import Amounts
@@ -119,13 +119,13 @@ def _problems(limit: Json, requests: Amounts, upper: Amounts) -> Iterator[str]:
             yield f"{rule}, but request is {requests[name]}"
     for name, ratio in sorted(amounts.parsed(limit.get("maxLimitRequestRatio")).items()):
         rule = f"{name} max limit to request ratio per {limit['type']} is {ratio}"
-        request, most = requests.get(name, Quantity(0)).nano, upper.get(name, Quantity(0)).nano
+        request, top = requests.get(name, Quantity(0)).nano, upper.get(name, Quantity(0)).nano
         if not request:
             yield f"{rule}, but no request is specified or request is 0"
-        elif not most:
+        elif not top:
             yield f"{rule}, but no limit is specified or limit is 0"
-        elif most * 10**9 > ratio.nano * request:
-            yield f"{rule}, but provided ratio is {most / request:f}"
+        elif top * NANO > ratio.nano * request:
+            yield f"{rule}, but provided ratio is {top / request:f}"
 
 
 def _too_little(name: str, limit: Json, least: Quantity, requests: Amounts, upper: Amounts) -> Iterator[str]:

@@ -7,8 +7,7 @@ turns out not to be used.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from octarbiter.api.meta import Json
@@ -17,6 +16,7 @@ from octarbiter.cluster.apiserver import admission, kinds, objects, selectors, s
 from octarbiter.cluster.apiserver.admission import Attempt, amounts
 from octarbiter.cluster.apiserver.admission.amounts import Amounts
 from octarbiter.cluster.store.entries import Entry
+from octarbiter.cluster.store.errors import Conflict
 from octarbiter.cluster.store.store import Store
 
 _QUOTAS: Final = next(row for row in kinds.BUILT_IN if row.plural == "resourcequotas")
@@ -26,6 +26,7 @@ _COUNTED: Final = frozenset(
 )
 """Their number may be limited by the bare name; that of everything by `count/<plural>.<group>`."""
 _ONE: Final = Quantity(NANO)
+_ATTEMPTS: Final = 64
 
 
 class Quotas:
@@ -39,19 +40,29 @@ class Quotas:
         resource, obj = attempt.served.resource, attempt.obj
         if not resource.namespaced or obj is None or attempt.subresource or attempt.operation == admission.DELETE:
             return
-        entries = self._store.list(_QUOTAS.prefix(attempt.namespace))
-        if not entries:
+        if not self._store.list(_QUOTAS.prefix(attempt.namespace)):
             return
         wanted = needs(resource, obj)
         if attempt.operation == admission.UPDATE and attempt.old is not None:
             wanted = _more(wanted, needs(resource, attempt.old))
         if not wanted:
             return
-        # Nothing is awaited from here to the last `put`: room that was found cannot be taken by another.
+        done: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._charge(attempt, wanted, done)
+            except Conflict:
+                continue  # somebody else was charged meanwhile: look again
+        raise status.conflict(resource, attempt.name)
+
+    async def _charge(self, attempt: Attempt, wanted: Amounts, done: set[str]) -> None:
+        """All quotas that are not `done`; the first has the chance to refuse before any of them is charged."""
+        resource, obj = attempt.served.resource, attempt.obj
+        assert obj is not None
         charges: list[tuple[Entry, Json]] = []
-        for each in entries:
+        for each in self._store.list(_QUOTAS.prefix(attempt.namespace)):
             latest = self._store.latest(each.key)
-            quota = objects.loaded(latest.value, _QUOTAS) if latest is not None else None
+            quota = objects.loaded(latest.value, _QUOTAS) if latest is not None and each.key not in done else None
             if latest is None or quota is None or not covers(quota.get("spec") or {}, resource, obj):
                 continue
             if attempt.operation == admission.CREATE and resource is kinds.PODS and (why := unsaid(quota, obj["spec"])):
@@ -60,13 +71,13 @@ class Quotas:
                 raise status.forbidden(resource, attempt.name, why)
             if charged(quota, wanted):
                 charges.append((latest, quota))
-        if not attempt.dry_run:
-            await asyncio.gather(*(self._charge(entry, quota) for entry, quota in charges))
+        for entry, quota in charges if not attempt.dry_run else ():
+            await self._store.put(entry.key, _stamped(quota), expected=entry.revision)
+            done.add(entry.key)
 
-    async def _charge(self, entry: Entry, quota: Json) -> None:
-        await self._store.put(
-            entry.key, lambda revision: objects.stamped(quota, _QUOTAS, revision), expected=entry.revision
-        )
+
+def _stamped(quota: Json) -> Callable[[int], bytes]:
+    return lambda revision: objects.stamped(quota, _QUOTAS, revision)
 
 
 def needs(resource: kinds.Resource, obj: Json) -> Amounts:
