@@ -150,7 +150,7 @@ QUERIES = st.sampled_from(
         "?fieldValidation=Strict",
         "?resourceVersion=-1",
         "?gracePeriodSeconds=x",
-        "?timeoutSeconds=1&watch=1&resourceVersion=7",
+        "?timeoutSeconds=1&watch=1&resourceVersion=7&labelSelector=nobody%3Dhas",
     ]
 )
 

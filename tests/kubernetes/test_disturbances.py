@@ -1,13 +1,16 @@
 """What befalls running TaskSets, done to them for real on fake nodes: pods taken away, nodes lost, creations refused,
 deletions. After each, one pod per replica, right counters and the right end."""
 
+import base64
 import contextlib
 import http.server
 import json
 import re
 import ssl
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from eventual import eventually
 from taskset_bench import Bench, Json, counts, replicas_of, retries, role
 
 from octarbiter.api import scheme
-from octarbiter.testing.kubernetes import fakepods
+from octarbiter.testing.kubernetes import certificates, fakepods
 from octarbiter.testing.kubernetes.connection import MERGE_PATCH, ApiError
 
 pytestmark = pytest.mark.xdist_group("bed")
@@ -405,15 +408,18 @@ class _Review(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def _webhook(tasksets: Bench, message: str) -> Iterator[_Denying]:
-    plane, name = tasksets.bed.control_plane, tasksets.namespace
+    name = tasksets.namespace
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*plane.authority.issue_server("webhook", ["127.0.0.1"]))
+    with tempfile.TemporaryDirectory() as directory:
+        authority = certificates.Authority(Path(directory))
+        context.load_cert_chain(*authority.issue_server("webhook", ["127.0.0.1"]))
     server = _Denying(message)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    bundle = base64.b64encode(authority.pem).decode()
     hook = {
         "name": f"pods.{name}.example.com",
-        "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": plane.ca_data},
+        "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": bundle},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
         "admissionReviewVersions": ["v1"],

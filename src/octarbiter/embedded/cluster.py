@@ -43,6 +43,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     services: bool = True
     """Also our own controllers, and not only the cluster."""
+    scheduler_name: str = "default-scheduler"
+    """The scheduler we are: pods that ask for another one wait for that."""
     in_memory: bool = False
     """Nothing is written to the disk: for tests."""
 
@@ -118,7 +120,8 @@ class Cluster:
         agent = nodes.agent(self._client, runtime, options.directory, options.nodes, options.resources)
         self._nodes = asyncio.create_task(agent.run(), name="nodes")
         self._manager = manager.Manager(settings.Settings(leader_elect=False, health_address=""), connection)
-        own_controllers.add_all(self._manager, own_controllers.Options(root_ca=server.ca_pem.decode()))
+        wiring = own_controllers.Options(scheduler_name=options.scheduler_name, root_ca=server.ca_pem.decode())
+        own_controllers.add_all(self._manager, wiring)
         if options.services:
             services.add_taskset_controller(self._manager)
         self._working = asyncio.create_task(self._manager.serve(), name="controllers")

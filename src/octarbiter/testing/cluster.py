@@ -35,9 +35,11 @@ class EmbeddedCluster:
         resources: Mapping[str, str] | None = None,
         programs: bool = False,
         services: bool = True,
+        scheduler_name: str = "default-scheduler",
         directory: Path | None = None,
     ) -> None:
-        """`services`: also our own controllers. `directory`: state is kept there, and found again."""
+        """`services`: also our own controllers. `scheduler_name`: ours; with another name than the default one pods wait
+        for a scheduler that the test starts. `directory`: state is kept there, and found again."""
         self._own = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="octo-test-"))
         self._options = Options(
@@ -46,6 +48,7 @@ class EmbeddedCluster:
             resources=dict(resources or {}),
             pretend=not programs,
             services=services,
+            scheduler_name=scheduler_name,
             in_memory=self._own,
         )
         self._thread = threading.Thread(target=self._run, name="embedded-cluster", daemon=True)

@@ -67,6 +67,8 @@ class Served(msgspec.Struct, frozen=True):
     """Nothing new comes in: its definition is going."""
     settled_since: int = 0
     """What was written at this revision or later is as the model wants it; what is older is refreshed when read."""
+    deprecation: str = ""
+    """Said to everybody who uses it."""
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver import decoding, kinds, schemas, status, structural
+from octarbiter.cluster.apiserver import decoding, kinds, objects, schemas, status, structural
 from octarbiter.cluster.apiserver.catalogue import Reading, Scaling, Served
 from octarbiter.cluster.apiserver.kinds import Resource, Subresource
 from octarbiter.cluster.apiserver.types import Type
 from octarbiter.cluster.apiserver.validation import metadata, names
+from octarbiter.cluster.apiserver.validation.problems import Problem
 
 _NEVER: Final = 2**63
 _FINALIZER: Final = "metadata.finalizers["
@@ -66,7 +67,29 @@ def versions_of(crd: Json, since: int) -> list[Served]:
 
 
 def definition_problems(crd: Json, old: Json | None) -> Sequence[status.Problem]:
-    return structural.check_crd(crd)
+    found = [*structural.check_crd(crd)]
+    if old is None:
+        if crd["spec"].get("preserveUnknownFields"):
+            rule = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+            found.append(Problem("FieldValueInvalid", "spec.preserveUnknownFields", f"Invalid value: true: {rule}"))
+        return found
+    conditions = (old.get("status") or {}).get("conditions") or []
+    settled = any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    # What is stored lies under the plural and the group, and as the scope and the kind say.
+    fixed = [("scope",), ("names", "kind")] if settled else []
+    for path in [*fixed, ("group",), ("names", "plural")]:
+        before, after = _at(old["spec"], path), _at(crd["spec"], path)
+        if after != before:
+            said = f"Invalid value: {objects.encode(after).decode()}: field is immutable"
+            found.append(Problem("FieldValueInvalid", ".".join(("spec", *path)), said))
+    return found
+
+
+def _at(spec: Json, path: Sequence[str]) -> object:
+    found: object = spec
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _served(crd: Json, version: Json, settled_since: int) -> Served:
@@ -104,7 +127,14 @@ def _served(crd: Json, version: Json, settled_since: int) -> Served:
         scaling=_scaling(scale) if scale is not None else None,
         closed="deletionTimestamp" in crd["metadata"],
         settled_since=settled_since,
+        deprecation=_deprecation(resource, version),
     )
+
+
+def _deprecation(resource: Resource, version: Json) -> str:
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{resource.api_version} {resource.kind} is deprecated"
 
 
 def _scaling(scale: Json) -> Scaling:

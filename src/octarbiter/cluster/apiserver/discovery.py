@@ -161,7 +161,7 @@ def _aggregated_resources(found: Sequence[Served]) -> list[Json]:
         resource = served.resource
         row: Json = {
             "resource": resource.plural,
-            "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+            "responseKind": _response_kind(resource.group, resource.version, resource.kind),
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "singularResource": resource.singular,
             "verbs": list(resource.verbs),
@@ -177,9 +177,10 @@ def _aggregated_resources(found: Sequence[Served]) -> list[Json]:
 
 
 def _aggregated_subresource(resource: Resource, sub: Subresource) -> Json:
-    kind = {
-        "group": sub.group or resource.group,
-        "version": sub.version or resource.version,
-        "kind": sub.kind,
-    }
+    kind = _response_kind(sub.group or resource.group, sub.version or resource.version, sub.kind)
     return {"subresource": sub.name, "responseKind": kind, "verbs": list(sub.verbs)}
+
+
+def _response_kind(group: str, version: str, kind: str) -> Json:
+    """Of the core the version goes without saying: it is the one that is being described."""
+    return {"group": group, "version": version if group else "", "kind": kind}

@@ -108,7 +108,10 @@ class Handlers:
         if resource is kinds.CRDS and verb not in ("get", "list"):
             # What a definition brings must be served also if its author hangs up too early.
             return await asyncio.shield(handler(request, call, target))
-        return await handler(request, call, target)
+        answer = await handler(request, call, target)
+        if served.deprecation and not answer.prepared:
+            answer.headers.add("Warning", f"299 - {_quoted(served.deprecation)}")
+        return answer
 
     async def _get(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
         if target.watch:
@@ -306,6 +309,8 @@ def response(
 
 async def read_body(request: web.BaseRequest) -> bytes:
     """Raises a refusal (400, 413)."""
+    if (request.content_length or 0) > MOST_BODY_BYTES:
+        raise status.body_too_large(MOST_BODY_BYTES)
     if not request.can_read_body:
         return b""
     if request.headers.get("Expect", "").lower() == "100-continue":

@@ -62,7 +62,7 @@ async def page(store: Store, resource: Resource, namespace: str, wanted: options
         except Future as future:
             raise status.version_too_large(future.asked, future.present) from None
         return _cut(entries, prefix, token.start, revision, resource, wanted)
-    asked = options.revision(wanted.resource_version)
+    asked = options.revision(wanted.resource_version, of_list=True)
     if asked > store.revision:
         raise status.version_too_large(asked, store.revision)
     if asked and (wanted.match == "Exact" or (not wanted.match and wanted.limit > 0)):
@@ -132,11 +132,10 @@ def _cut(
     chosen: list[Entry] = []
     for position in range(first, len(entries)):
         entry = entries[position]
-        if not everything and not is_chosen(entry.value, resource, wanted):
-            continue
         if wanted.limit and len(chosen) == wanted.limit:
-            last = chosen[-1].key.removeprefix(prefix)
+            last = "/" + chosen[-1].key.removeprefix(prefix)
             remaining = len(entries) - position if everything else None
             return Page(chosen, revision, _encode_token(Token(_TOKEN_VERSION, revision, last + "\0")), remaining)
-        chosen.append(entry)
+        if everything or is_chosen(entry.value, resource, wanted):
+            chosen.append(entry)
     return Page(chosen, revision)

@@ -11,6 +11,9 @@ from octarbiter.cluster.apiserver.catalogue import Model, Reading, Scaling, Serv
 from octarbiter.cluster.apiserver.kinds import Resource
 from octarbiter.cluster.apiserver.types import Type
 
+_DEPRECATED: Final = {
+    "Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 _SCALING: Final = Scaling(("spec", "replicas"), ("status", "replicas"), ("spec", "selector"))
 
 
@@ -47,6 +50,11 @@ class BuiltIn:
 def built_in(special: dict[Resource, Model]) -> list[Served]:
     """`special` are models of kinds about which the server knows more."""
     return [
-        Served(row, special.get(row) or BuiltIn(row), scaling=_SCALING if row.subresource("scale") else None)
+        Served(
+            row,
+            special.get(row) or BuiltIn(row),
+            scaling=_SCALING if row.subresource("scale") else None,
+            deprecation=_DEPRECATED.get(row.kind, ""),
+        )
         for row in kinds.BUILT_IN
     ]

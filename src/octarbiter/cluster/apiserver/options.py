@@ -131,7 +131,8 @@ def listing(query: Query, resource: Resource, *, forced_watch: bool = False) -> 
     return Listing(
         labels=selectors.parse_labels(query.get("labelSelector", "")),
         fields=selectors.parse_fields(query.get("fieldSelector", ""), resource),
-        limit=_number(query, "limit") or 0,
+        # Whoever takes any state gets all of it: so do real servers, from their caches.
+        limit=0 if version == "0" and not continue_ else _number(query, "limit") or 0,
         continue_=continue_,
         resource_version=version,
         match=match,
@@ -142,13 +143,15 @@ def listing(query: Query, resource: Resource, *, forced_watch: bool = False) -> 
     )
 
 
-def revision(text: str) -> int:
-    """A resourceVersion as a number; 0 when it is unset. Raises a refusal (400)."""
+def revision(text: str, *, of_list: bool = False) -> int:
+    """A resourceVersion as a number; 0 when it is unset. Raises a refusal: 400 for lists, and 500 for all others."""
     if text in ("", "0"):
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
         what = f"Invalid value: {_quoted(text)}: strconv.ParseUint: parsing {_quoted(text)}: invalid syntax"
-        raise status.bad_request(f"invalid resource version: resourceVersion: {what}")
+        if of_list:
+            raise status.bad_request(f"invalid resource version: resourceVersion: {what}")
+        raise status.Failure(500, "", f"resourceVersion: {what}")
     return int(text)
 
 
@@ -225,8 +228,8 @@ def _delete_query(query: Query) -> dict[str, object]:
 
 
 def _number(query: Query, name: str) -> int | None:
-    text = query.get(name, "")
-    if not text:
+    text = query.get(name)
+    if text is None:
         return None
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:

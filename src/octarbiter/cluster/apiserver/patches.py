@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import bodies, negotiation, objects, preparation, status
@@ -18,6 +18,9 @@ from octarbiter.cluster.apiserver.patching import apply, errors, json_patch, mer
 from octarbiter.cluster.apiserver.registry import Call, Produce, Registry, Written
 from octarbiter.cluster.apiserver.types import ANYTHING, Type
 from octarbiter.cluster.apiserver.validation.problems import Problem
+
+
+_UNREADABLE: Final = "error decoding patch: "
 
 
 async def patch(registry: Registry, call: Call, media_type: str, body: bytes, now: datetime) -> Written:
@@ -65,11 +68,7 @@ def _patched(call: Call, media_type: str, body: bytes) -> Produce:
         metadata = preparation.metadata_of(obj)
         if metadata.get("resourceVersion") not in (None, "", version):
             raise status.conflict(resource, call.name)
-        if metadata.get("name") != call.name:
-            given = metadata.get("name") or ""
-            raise status.bad_request(
-                f"the name of the object ({given}) does not match the name on the URL ({call.name})"
-            )
+        _check_name(metadata.get("name"), call.name)
         return obj
 
     return produce
@@ -80,7 +79,7 @@ def change(media_type: str, body: bytes, kind: str, type_: Type | None) -> Calla
     if media_type == negotiation.JSON_PATCH:
         operations = _json(body)
         return lambda old: json_patch.apply(old, operations)
-    document = _json(body)
+    document = _json(body, "" if media_type == negotiation.STRATEGIC_PATCH else _UNREADABLE)
     if media_type == negotiation.MERGE_PATCH:
         return lambda old: merge_patch.apply(old, document)
     return lambda old: strategic.apply(old, document, type_ or ANYTHING)
@@ -92,7 +91,9 @@ def _applied(call: Call, body: bytes, now: datetime) -> Produce:
     if not document.get("kind") or not document.get("apiVersion"):
         group, _, version = str(document.get("apiVersion") or "").rpartition("/")
         raise status.bad_request(f"invalid object type: {group}/{version}, Kind={document.get('kind') or ''}")
-    bodies.identify(document, resource, body)
+    if (document["kind"], document["apiVersion"]) != (resource.kind, resource.api_version):
+        group, _, version = str(document["apiVersion"]).rpartition("/")
+        raise status.bad_request(f"invalid object type: {group}/{version}, Kind={document['kind']}")
     type_ = call.served.model.type or ANYTHING
     ignored = [("f:status",)] if resource.has_status and not call.subresource else []
 
@@ -100,15 +101,15 @@ def _applied(call: Call, body: bytes, now: datetime) -> Produce:
         applied = objects.copied(document)
         metadata = preparation.metadata_of(applied)
         version = metadata.pop("resourceVersion", None)
-        if version and (old is None or version != old["metadata"]["resourceVersion"]):
+        if version and old is not None and version != old["metadata"]["resourceVersion"]:
             raise status.conflict(resource, call.name)
-        name = metadata.setdefault("name", call.name)
-        if name != call.name:
-            raise status.bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({call.name})"
-            )
+        if old is None and (uid := metadata.get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise status.conflict(resource, call.name, why)
+        if old is None or metadata.get("name"):
+            _check_name(metadata.get("name"), call.name)
+        metadata["name"] = call.name
         call.warnings.clear()
-        bodies.settle(objects.copied(applied), call.served, call.write.field_validation, call.warnings, duplicates)
         obj = apply.apply(
             old,
             applied,
@@ -120,6 +121,7 @@ def _applied(call: Call, body: bytes, now: datetime) -> Produce:
             now=objects.timestamp(now),
             ignored=ignored,
         )
+        bodies.settle(objects.copied(applied), call.served, call.write.field_validation, call.warnings, duplicates)
         bodies.settle(obj, call.served, "Ignore", call.warnings)
         return obj
 
@@ -133,9 +135,18 @@ def _not_of_its_kind(obj: Json, why: str) -> status.Failure:
     return status.invalid_patch(Problem("FieldValueInvalid", "patch", f"Invalid value: {whole}: {reason}"))
 
 
-def _json(body: bytes) -> Any:
+def _check_name(given: object, name: str) -> None:
+    if not given:
+        raise status.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def _json(body: bytes, start: str = _UNREADABLE) -> Any:
     try:
         return json_text.read(body)[0]
     except Unreadable as problem:
         what = str(problem).removeprefix("couldn't get version/kind; json parse error: ")
-        raise status.bad_request(f"error decoding patch: {what}") from None
+        raise status.bad_request(start + what) from None

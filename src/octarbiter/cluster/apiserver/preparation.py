@@ -29,6 +29,18 @@ _EMPTY_STATUS: Final[dict[str, Json]] = {
     "PersistentVolume": {"phase": "Pending"},
     "PersistentVolumeClaim": {"phase": "Pending"},
     "Service": {"loadBalancer": {}},
+    "Ingress": {"loadBalancer": {}},
+    "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "DaemonSet": {
+        "currentNumberScheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "numberReady": 0,
+    },
+    "PodDisruptionBudget": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+    "HorizontalPodAutoscaler": {"currentMetrics": None, "desiredReplicas": 0},
 }
 
 
@@ -116,6 +128,20 @@ def name_problems(obj: Json) -> list[Problem]:
         found.append("may not contain unprintable characters")
     shown = objects.encode(name).decode()
     return [Problem("FieldValueInvalid", "metadata.name", f"Invalid value: {shown}: {what}") for what in found]
+
+
+def identity_problems(obj: Json, old: Json) -> list[Problem]:
+    """Who an object is, and that it is going: not for clients to change, but they may leave it out."""
+    after, before = metadata_of(obj), old["metadata"]
+    return [
+        Problem(
+            "FieldValueInvalid",
+            f"metadata.{name}",
+            f"Invalid value: {objects.encode(after[name]).decode()}: field is immutable",
+        )
+        for name in ("uid", "deletionTimestamp")
+        if after.get(name) and after[name] != before.get(name)
+    ]
 
 
 def metadata_problems(obj: Json, old: Json) -> list[Problem]:

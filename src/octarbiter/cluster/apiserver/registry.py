@@ -84,6 +84,9 @@ class Registry:
 
     async def create(self, call: Call, obj: Json) -> Written:
         metadata = preparation.metadata_of(obj)
+        if metadata.get("resourceVersion") not in (None, "", "0"):
+            # The client's mistake, yet the real server answers 500, and gives no reason.
+            raise status.Failure(500, "", "resourceVersion should not be set on objects to be created")
         if metadata.get("name") or not metadata.get("generateName"):
             return await self._create(call, obj)
         for attempt in range(1, _NAME_ATTEMPTS + 1):
@@ -108,6 +111,7 @@ class Registry:
                 f"the name of the object ({given}) does not match the name on the URL ({call.name})"
             )
         version = metadata.get("resourceVersion") or ""
+        version = "" if version == "0" else version
 
         def produce(old: Json | None) -> Json:
             if old is not None and not version and resource.put_needs_version:
@@ -245,6 +249,7 @@ class Registry:
         served, resource = call.served, call.served.resource
         preparation.place(obj, resource, call.namespace)
         served.model.default(obj)
+        impostures = preparation.identity_problems(obj, old)
         preparation.for_update(obj, old, resource, call.subresource)
         now = self._clock()
         if not keeps_owners:
@@ -253,7 +258,8 @@ class Registry:
         await self._chain.admit(attempt)
         preparation.count_generation(obj, old, resource, call.subresource)
         served.model.complete(obj, old)
-        problems: list[status.Problem] = [*preparation.metadata_problems(obj, old)]
+        # The real server looks at them twice, and says so twice.
+        problems: list[status.Problem] = [*impostures, *preparation.metadata_problems(obj, old)] * 2
         if resource.custom or call.subresource != "status" or preparation.is_labelled_anew(obj, old):
             problems += served.model.problems(obj, old)
         if problems:
@@ -333,7 +339,12 @@ class Registry:
 
 
 def _check_version(resource: kinds.Resource, name: str, version: str, old: Json | None) -> None:
-    if version and (old is None or version != old["metadata"]["resourceVersion"]):
+    """What is not there yet has no version to differ from: a PUT that may create does, as on the real server."""
+    if not version or old is None:
+        return
+    if not version.isascii() or not version.isdigit():
+        raise status.Failure(500, "", f"strconv.ParseUint: parsing {objects.encode(version).decode()}: invalid syntax")
+    if version != old["metadata"]["resourceVersion"]:
         raise status.conflict(resource, name)
 
 

@@ -40,7 +40,16 @@ from octarbiter.cluster.apiserver import (
     status,
     watching,
 )
-from octarbiter.cluster.apiserver.admission import namespaces, pods, rights
+from octarbiter.cluster.apiserver.admission import (
+    accounts,
+    limits,
+    namespaces,
+    nodes,
+    pods,
+    quotas,
+    rights,
+    webhooks,
+)
 from octarbiter.cluster.apiserver.catalogue import Catalogue
 from octarbiter.cluster.apiserver.handlers import response
 from octarbiter.cluster.apiserver.pods.kubelet import Kubelet
@@ -57,6 +66,7 @@ _IDLE_S: Final = 90.0
 _OPEN_TO_ALL: Final = frozenset({"healthz", "livez", "readyz", "version"})
 _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 _TEXT: Final = "text/plain; charset=utf-8"
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def utc_now() -> datetime:
@@ -86,12 +96,18 @@ class ApiServer:
         self._authorizer = authorization.Authorizer(store)
         definition = crds.Definition(crds.others_in(store), clock)
         self.catalogue: Final = Catalogue(models.built_in({kinds.CRDS: definition}))
+        self._webhooks = webhooks.Webhooks(store)
         chain = admission.Chain(
             [
                 namespaces.NamespaceLifecycle(store),
+                limits.LimitRanges(store),
+                accounts.ServiceAccounts(store),
+                nodes.TaintNewNodes(),
                 pods.Priority(store),
                 pods.DefaultTolerations(),
                 rights.NoEscalation(self._authorizer),
+                self._webhooks,
+                quotas.Quotas(store),
             ]
         )
         self._registry = registry.Registry(store, chain, clock)
@@ -171,6 +187,7 @@ class ApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
         await self._definitions.stop()
+        await self._webhooks.close()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         answer: web.StreamResponse
@@ -209,7 +226,7 @@ class ApiServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = routing.parts_of(request.path)
         user = None
-        if parts is None or parts[0] not in _OPEN_TO_ALL:
+        if parts is None or parts[0] not in _OPEN_TO_ALL or "Authorization" in request.headers:
             transport = request.transport
             certificate = transport.get_extra_info("peercert") if transport is not None else None
             user = self._authenticator.user(request.headers.get("Authorization", ""), certificate)
@@ -267,15 +284,14 @@ class ApiServer:
 
     def _discovery(self, request: web.BaseRequest, *, core: bool) -> web.StreamResponse:
         version = discovery.aggregated_version(request.headers.get("Accept", ""))
-        headers = {"Vary": "Accept"}
         if not version:
             document = (
                 discovery.core_versions(f"{self._host}:{self.port}") if core else discovery.groups(self.catalogue)
             )
-            return response(200, objects.encode(document), negotiation.JSON, headers=headers)
+            return response(200, objects.encode(document), negotiation.JSON)
         body = self._aggregated(version, core=core)
         etag = discovery.etag(body)
-        headers |= {"ETag": etag, "Cache-Control": "public"}
+        headers = {"Vary": "Accept", "ETag": etag, "Cache-Control": "public"}
         content_type = discovery.aggregated_type(version)
         if request.headers.get("If-None-Match") == etag:
             return response(304, b"", content_type, headers=headers)
@@ -299,7 +315,7 @@ class ApiServer:
         if "verbose" in request.query:
             lines = [*(f"[+]{check} ok" for check in checks), f"{parts[0]} check passed", ""]
             return response(200, "\n".join(lines).encode(), _TEXT)
-        return response(200, b"ok", _TEXT)
+        return response(200, b"ok", _TEXT, headers=_NO_SNIFFING)
 
 
 def _refusal(failure: status.Failure) -> web.Response:
@@ -315,4 +331,4 @@ def _json_or_404(document: Json | None) -> web.Response:
 
 
 def _page_not_found() -> web.Response:
-    return response(404, b"404 page not found\n", _TEXT, headers={"X-Content-Type-Options": "nosniff"})
+    return response(404, b"404 page not found\n", _TEXT, headers=_NO_SNIFFING)

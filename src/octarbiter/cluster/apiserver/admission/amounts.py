@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from octarbiter.api.meta import Json
@@ -26,6 +26,13 @@ def parsed(given: Mapping[str, Any] | None) -> Amounts:
 def plus(one: Quantity, other: Quantity) -> Quantity:
     """Written as the first one is, unless that is nothing."""
     return Quantity(one.nano + other.nano, one.family if one.nano else other.family)
+
+
+def total(parts: Iterable[Amounts]) -> Amounts:
+    found: Amounts = {}
+    for part in parts:
+        _add(found, part)
+    return found
 
 
 def of_pod(spec: Json, part: str) -> Amounts:

@@ -66,7 +66,8 @@ class Priority:
 
 class DefaultTolerations:
     async def admit(self, attempt: Attempt) -> None:
-        if not _is_new_pod(attempt):
+        """Also of pods that change: who takes these away gets them back."""
+        if not _is_pod(attempt) or not isinstance(_spec(attempt.obj), dict):
             return
         assert attempt.obj is not None
         spec = attempt.obj["spec"]

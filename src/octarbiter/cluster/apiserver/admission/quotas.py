@@ -2,11 +2,13 @@
 
 What a new object takes is charged to the status of every quota it falls under, before it is written, in the same step
 in which room was found: two that come at once cannot both have the last place. The quota controller takes back what
-turns out not to be used.
+turns out not to be used; but what was charged a moment ago it may not have seen yet, so that stays for a while.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -27,26 +29,31 @@ _COUNTED: Final = frozenset(
 """Their number may be limited by the bare name; that of everything by `count/<plural>.<group>`."""
 _ONE: Final = Quantity(NANO)
 _ATTEMPTS: Final = 64
+_SEEN_AFTER_S: Final = 1.0
+"""So long after an object was charged, everybody's view has it."""
 
 
 class Quotas:
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._recent: dict[str, deque[tuple[float, Amounts]]] = {}  # by the quota's key: when, and how much
 
     async def admit(self, attempt: Attempt) -> None:
-        """Only what is final can be charged."""
+        """What is new is charged when it is final. Here only somebody else's count is put right."""
+        if attempt.served.resource is _QUOTAS and attempt.subresource == "status" and attempt.obj and attempt.old:
+            keep(attempt.obj, attempt.old, self._unseen(_QUOTAS.key(attempt.namespace, attempt.name)))
 
     async def validate(self, attempt: Attempt) -> None:
         resource, obj = attempt.served.resource, attempt.obj
         if not resource.namespaced or obj is None or attempt.subresource or attempt.operation == admission.DELETE:
-            return
+            return None
         if not self._store.list(_QUOTAS.prefix(attempt.namespace)):
-            return
+            return None
         wanted = needs(resource, obj)
         if attempt.operation == admission.UPDATE and attempt.old is not None:
             wanted = _more(wanted, needs(resource, attempt.old))
         if not wanted:
-            return
+            return None
         done: set[str] = set()
         for _ in range(_ATTEMPTS):
             try:
@@ -74,10 +81,34 @@ class Quotas:
         for entry, quota in charges if not attempt.dry_run else ():
             await self._store.put(entry.key, _stamped(quota), expected=entry.revision)
             done.add(entry.key)
+            charge = {name: value for name, value in wanted.items() if name in quota["status"]["used"]}
+            self._unseen(entry.key)  # forgets what is old
+            self._recent.setdefault(entry.key, deque()).append((asyncio.get_running_loop().time(), charge))
+
+    def _unseen(self, key: str) -> Amounts:
+        """What was charged so recently that nobody can be relied upon to have counted it."""
+        charges = self._recent.get(key, deque())
+        while charges and charges[0][0] < asyncio.get_running_loop().time() - _SEEN_AFTER_S:
+            charges.popleft()
+        if not charges:
+            self._recent.pop(key, None)
+        return amounts.total(charge for _, charge in charges)
 
 
 def _stamped(quota: Json) -> Callable[[int], bytes]:
     return lambda revision: objects.stamped(quota, _QUOTAS, revision)
+
+
+def keep(quota: Json, old: Json, unseen: Amounts) -> None:
+    """A count that is lower than before does not know of what is yet unseen."""
+    state = quota.get("status")
+    if not unseen or not isinstance(state, dict) or not isinstance(state.get("used"), dict):
+        return
+    now, before = amounts.parsed(state["used"]), amounts.parsed((old.get("status") or {}).get("used"))
+    for name in now.keys() & before.keys() & unseen.keys():
+        if now[name].nano < before[name].nano:
+            nano = min(before[name].nano, now[name].nano + unseen[name].nano)
+            state["used"] = {**state["used"], name: str(Quantity(nano, before[name].family))}
 
 
 def needs(resource: kinds.Resource, obj: Json) -> Amounts:

@@ -21,6 +21,19 @@ def pod(obj: Json, old: Json | None) -> None:
     status = part(obj, "status")
     before = (old or {}).get("status") or {}
     empty(status, "qosClass", before.get("qosClass") or quality_of(part(obj, "spec")))
+    if old is None and items(part(obj, "spec"), "schedulingGates"):
+        absent(status, "conditions", [_gated(str(part(obj, "metadata").get("creationTimestamp") or ""))])
+
+
+def _gated(since: str) -> Json:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
 
 
 def quality_of(spec: Json) -> str:
@@ -72,6 +85,8 @@ def service(obj: Json, old: Json | None) -> None:
     if before.get("clusterIP") and not spec.get("clusterIP") and not spec.get("clusterIPs"):
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             absent(spec, name, before[name])
+    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+        spec.pop("clusterIPs", None)
     addresses = spec.get("clusterIPs") or [""]
     empty(spec, "clusterIP", addresses[0] or _address(str(part(obj, "metadata").get("uid") or "")))
     empty(spec, "clusterIPs", [spec["clusterIP"]])

@@ -7,7 +7,7 @@ its keys or its value).
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -62,10 +62,13 @@ def whole_object(type: Type) -> Type:
     return msgspec.structs.replace(type, properties=declared)
 
 
+_ZEROS: Final = {Shape.STRING: "", Shape.INTEGER: 0, Shape.NUMBER: 0, Shape.BOOLEAN: False}
+
+
 def empty(type: Type) -> Json:
     """An object of this type before anything is written: a built-in kind has parts that are always there."""
     return {
-        name: empty(part) if part.shape is Shape.OBJECT else None
+        name: empty(part) if part.shape is Shape.OBJECT else _ZEROS.get(part.shape)
         for name, part in type.properties.items()
         if part.presence in (Presence.FILLED, Presence.NULL)
     }
