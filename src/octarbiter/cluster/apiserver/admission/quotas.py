@@ -79,11 +79,11 @@ class Quotas:
             if charged(quota, wanted):
                 charges.append((latest, quota))
         for entry, quota in charges if not attempt.dry_run else ():
-            await self._store.put(entry.key, _stamped(quota), expected=entry.revision)
-            done.add(entry.key)
             charge = {name: value for name, value in wanted.items() if name in quota["status"]["used"]}
             self._unseen(entry.key)  # forgets what is old
             self._recent.setdefault(entry.key, deque()).append((asyncio.get_running_loop().time(), charge))
+            await self._store.put(entry.key, _stamped(quota), expected=entry.revision)
+            done.add(entry.key)
 
     def _unseen(self, key: str) -> Amounts:
         """What was charged so recently that nobody can be relied upon to have counted it."""
