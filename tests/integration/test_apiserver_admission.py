@@ -439,3 +439,19 @@ async def test_a_broken_webhook_can_always_be_removed(api: Api) -> None:
     assert (await api.ask("POST", MAPS, config_map("a"))).code == 500
     assert (await api.ask("DELETE", f"{HOOKS}/validatingwebhookconfigurations/hook.example.com")).code == 200
     assert (await api.ask("POST", MAPS, config_map("a"))).code == 201
+
+
+async def test_a_webhook_hears_only_what_its_conditions_let_through(api: Api) -> None:
+    def when(expression: str) -> list[Json]:
+        return [{"name": "c", "expression": expression}]
+
+    async with hook(deny) as made:
+        await install(api, "validating", made.config(matchConditions=when("object.metadata.name.startsWith('bad')")))
+        assert (await api.ask("POST", MAPS, config_map("good"))).code == 201
+        assert (await api.ask("POST", MAPS, config_map("bad"))).code == 403
+        other = made.config("other.example.com", matchConditions=when("object.nothing == 1"))
+        await install(api, "validating", other)
+        answer = await api.ask("POST", MAPS, config_map("fine"))
+
+    assert answer.code == 403
+    assert "resulted in error: no such key: nothing" in told(answer)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from apiserver_fixture import DEFAULT, Api, pod, running
 
 from octarbiter.cluster.apiserver.tokens import Tokens
 from octarbiter.cluster.store.store import Store
+from octarbiter.testing.kubernetes import build
 
 Json = dict[str, Any]
 ACCOUNTS = f"{DEFAULT}/serviceaccounts"
@@ -240,3 +242,24 @@ async def test_the_administrator_can_see_through_the_eyes_of_others(api: Api) ->
 
 async def test_the_key_that_signs_is_nobody_elses_to_read(api: Api, tmp_path: Path) -> None:
     assert (tmp_path / "accounts.key").stat().st_mode & 0o777 == 0o600
+
+
+async def test_kubectl_makes_tokens_and_says_whose_they_are(api: Api) -> None:
+    program = build.find("kubectl")
+    if program is None:
+        pytest.skip("this machine has no kubectl")
+
+    async def kubectl(*words: str) -> str:
+        argv = [str(program), f"--kubeconfig={api.server.kubeconfig}", *words]
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env={"HOME": "/nonexistent"}
+        )
+        async with asyncio.timeout(60):
+            out, _ = await process.communicate()
+        return out.decode()
+
+    held = (await kubectl("create", "token", "robot", "--duration=20m")).strip()
+    assert WHO in await kubectl("auth", "whoami", f"--token={held}")
+    assert (await kubectl("auth", "can-i", "list", "pods", f"--as={WHO}")).startswith("no")
+    await kubectl("create", "rolebinding", "view", "--clusterrole=view", "--serviceaccount=default:robot")
+    assert (await kubectl("auth", "can-i", "list", "pods", f"--as={WHO}")).startswith("yes")

@@ -169,6 +169,17 @@ def test_only_its_owner_may_read_its_files_and_only_its_token_opens_it(octo: Oct
     assert refused.value.code == 401
 
 
+def test_who_has_no_other_cluster_speaks_to_the_one_that_is_up(octo: Octo, tmp_path: Path) -> None:
+    octo.up("--pretend")
+    octo.env |= {"HOME": str(tmp_path)}
+    octo.env.pop("KUBECONFIG")
+
+    assert octo("get").returncode == 0
+    assert octo("--kubeconfig=/nowhere", "get").returncode != 0
+    octo("down")
+    assert "octo up" in octo("get").stderr
+
+
 def test_what_was_created_is_there_after_down_and_up(octo: Octo, tmp_path: Path) -> None:
     octo.up("--pretend")
     assert octo("submit", "-f", written(tmp_path / "a.yaml", job("a", "sleep 600"))).returncode == 0

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -29,7 +30,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def options(command: F) -> F:
     """Where to: for every command that speaks to a cluster."""
     for option in (
-        _option("--kubeconfig", metavar="FILE", help="Kubeconfig file; else $KUBECONFIG, else ~/.kube/config."),
+        _option("--kubeconfig", metavar="FILE", help="Kubeconfig file; else $KUBECONFIG, else ~/.kube/config, else that of `octo up`."),
         _option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
         debug,
     ):
@@ -77,7 +78,18 @@ def wants_debug() -> bool:
 def connection(file: str | None = None) -> Connection:
     from octarbiter.runtime import kubeconfig
 
-    return kubeconfig.load(file or chosen("kubeconfig"), chosen("context"))
+    return kubeconfig.load(file or chosen("kubeconfig") or _of_this_machine(), chosen("context"))
+
+
+def _of_this_machine() -> str | None:
+    """The kubeconfig of `octo up`, for somebody who has no other and has chosen none."""
+    usual = Path.home() / ".kube" / "config"
+    if os.environ.get("KUBECONFIG") or os.environ.get("KUBERNETES_SERVICE_HOST") or usual.exists():
+        return None
+    from octarbiter.cli import embedding
+
+    home = embedding.home()
+    return str(home / embedding.KUBECONFIG) if embedding.running(home) is not None else None
 
 
 def run(deed: Callable[[Client, str], Awaitable[T]], *, kubeconfig: str | None = None) -> T:

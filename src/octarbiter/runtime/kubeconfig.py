@@ -57,8 +57,8 @@ def load(
     if context is None and environment.get("KUBERNETES_SERVICE_HOST"):
         return _in_cluster(service_account, environment)
     looked_at = environment.get("KUBECONFIG") or _default_file(environment)
-    message = f"no kubeconfig found: {looked_at} does not exist. Name one with --kubeconfig or $KUBECONFIG"
-    raise errors.Refused([FieldProblem("", message)])
+    advice = "Name one with --kubeconfig or $KUBECONFIG, or start a cluster with `octo up`"
+    raise errors.Refused([FieldProblem("", f"no kubeconfig found: {looked_at} does not exist. {advice}")])
 
 
 def _default_file(environment: Mapping[str, str]) -> Path:

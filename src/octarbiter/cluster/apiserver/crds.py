@@ -201,7 +201,8 @@ def _taken(crd: Json, others: Iterable[Json]) -> tuple[set[str], set[str]]:
     names: set[str] = set()
     taken_kinds: set[str] = set()
     for other in others:
-        if other["metadata"]["name"] == crd["metadata"].get("name") or other["spec"]["group"] != crd["spec"].get("group"):
+        itself = other["metadata"]["name"] == crd["metadata"].get("name")
+        if itself or other["spec"]["group"] != crd["spec"].get("group"):
             continue
         accepted = (other.get("status") or {}).get("acceptedNames") or {}
         names |= {accepted.get("plural", ""), accepted.get("singular", ""), *(accepted.get("shortNames") or [])}

@@ -70,8 +70,9 @@ def definition_problems(crd: Json, old: Json | None) -> Sequence[status.Problem]
     found = [*structural.check_crd(crd)]
     if old is None:
         if crd["spec"].get("preserveUnknownFields"):
-            rule = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-            found.append(Problem("FieldValueInvalid", "spec.preserveUnknownFields", f"Invalid value: true: {rule}"))
+            instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+            said = f"Invalid value: true: cannot set to true, {instead}"
+            found.append(Problem("FieldValueInvalid", "spec.preserveUnknownFields", said))
         return found
     conditions = (old.get("status") or {}).get("conditions") or []
     settled = any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

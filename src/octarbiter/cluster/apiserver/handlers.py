@@ -235,6 +235,9 @@ class Handlers:
         body = await read_body(request)
         call.write = options.write(request.query, request.headers.get("User-Agent", ""))
         found, _ = bodies.parse(body, negotiation.body_type(request.headers.get("Content-Type", "")), "Binding")
+        if (kind := found.get("kind") or "Binding") != "Binding":
+            what = f"converting (v1.{kind}) to (core.Binding): unknown conversion"
+            raise status.bad_request(f'{kind} in version "v1" cannot be handled as a Binding: {what}')
         call.served = self._catalogue.of(kinds.PODS)
         call.name = call.name or str((found.get("metadata") or {}).get("name") or "")
         await binding.bind(self._registry, call, found, self._clock())

@@ -19,7 +19,6 @@ from octarbiter.cluster.apiserver.registry import Call, Produce, Registry, Writt
 from octarbiter.cluster.apiserver.types import ANYTHING, Type
 from octarbiter.cluster.apiserver.validation.problems import Problem
 
-
 _UNREADABLE: Final = "error decoding patch: "
 
 

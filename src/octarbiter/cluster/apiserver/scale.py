@@ -20,6 +20,8 @@ _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 def of(obj: Json, scaling: Scaling) -> Json:
     metadata = obj["metadata"]
     replicas = _at(obj, scaling.replicas)
+    if replicas is None:
+        raise status.internal(f'the spec replicas field ".{".".join(scaling.replicas)}" does not exist')
     scale: Json = {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",

@@ -20,7 +20,7 @@ import msgspec
 
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import kinds, objects, status
-from octarbiter.cluster.apiserver.admission import Attempt, addresses, rules
+from octarbiter.cluster.apiserver.admission import Attempt, addresses, conditions, rules
 from octarbiter.cluster.apiserver.patching import errors, json_patch
 from octarbiter.cluster.store.store import Store
 
@@ -88,13 +88,20 @@ class Webhooks:
         attempt.served.model.default(attempt.obj)
 
     async def _ask(self, webhook: Json, attempt: Attempt) -> Json:
-        """The response; nothing, if it failed and that is to be ignored. Raises a refusal."""
-        name = webhook["name"]
+        """The response; nothing, if it is not concerned, or failed and that is to be ignored. Raises a refusal."""
+        name, request = webhook["name"], _request(attempt)
+        try:
+            if not conditions.hold(webhook, request):
+                return {}
+        except conditions.Undecided as problem:
+            if webhook.get("failurePolicy") == "Ignore":
+                return {}
+            raise status.forbidden(attempt.served.resource, attempt.name, str(problem)) from None
         if attempt.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise status.bad_request(f'admission webhook "{name}" does not support dry run')
         uid = str(uuid.uuid4())
         try:
-            answer = await self._post(webhook, {"uid": uid, **_request(attempt)})
+            answer = await self._post(webhook, {"uid": uid, **request})
             response = _response(answer, uid)
         except Failed as problem:
             if webhook.get("failurePolicy") == "Ignore":

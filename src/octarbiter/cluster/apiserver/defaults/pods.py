@@ -36,6 +36,8 @@ def pod_spec(spec: Json) -> None:
     empty(spec, "restartPolicy", "Always")
     absent(spec, "securityContext", {})
     absent(spec, "terminationGracePeriodSeconds", 30)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     empty(spec, "schedulerName", "default-scheduler")
     # Two names for one thing; old clients read the second.
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")

@@ -47,17 +47,17 @@ def run_with_logs(pod: Json, container: str, *, previous: bool) -> int:
     found, which = state_of(pod, container), f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if found is None:
         raise status.bad_request(f"{which} is not available")
-    state, last = found.get("state") or {}, (found.get("lastState") or {}).get("terminated") or {}
-    is_between = state.get("running") is None and state.get("terminated") is None
+    state, last = found.get("state") or {}, (found.get("lastState") or {}).get("terminated")
+    is_running, ended = state.get("running") is not None, state.get("terminated")
     if previous:
-        if not last.get("containerID"):
+        if not (last or {}).get("containerID"):
             raise status.bad_request(f"previous terminated {which} not found")
         # Between two runs, the one before is the last that was.
-        return 0 if is_between else 1
-    if not is_between or last.get("containerID"):
-        if not (state.get("running") or last.get("containerID") or (state.get("terminated") or {}).get("containerID")):
-            raise status.bad_request(f"{which} is terminated")
+        return 1 if is_running or ended is not None else 0
+    if is_running or any(each and each.get("containerID") for each in (ended, last)):
         return 0
+    if ended is not None or last is not None:
+        raise status.bad_request(f"{which} is terminated")
     waiting = state.get("waiting")
     if waiting is None:
         raise status.bad_request(f"{which} is waiting to start - no logs yet")

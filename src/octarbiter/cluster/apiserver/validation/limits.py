@@ -22,6 +22,8 @@ def quota(obj: Json, old: Json | None) -> Problems:
     scopes = spec.get("scopes") or []
     if any(scope not in _SCOPES for scope in scopes):
         yield wording.invalid("spec.scopes", scopes, "unsupported scope")
+    if any({scope, f"Not{scope}"} <= set(scopes) for scope in ("BestEffort", "Terminating")):
+        yield wording.invalid("spec.scopes", scopes, "conflicting scopes")
     if old is not None and sorted(scopes) != sorted(rules.part(old, "spec").get("scopes") or []):
         yield wording.invalid("spec.scopes", scopes, rules.IMMUTABLE)
 
