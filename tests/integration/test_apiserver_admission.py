@@ -215,7 +215,7 @@ async def test_many_at_once_never_get_more_than_there_is(api: Api) -> None:
     answers = await asyncio.gather(*(api.ask("POST", PODS, pod(f"p{number}")) for number in range(30)))
 
     assert sorted(answer.code for answer in answers) == [201] * 5 + [403] * 25
-    assert await used(api, "q") == {"pods": "5"}
+    assert (await used(api, "q"), await used(api, "r")) == ({"pods": "5"}, {"count/pods": "5"})
 
 
 async def test_objects_of_any_kind_are_counted_by_their_name(api: Api) -> None:
@@ -455,3 +455,30 @@ async def test_a_webhook_hears_only_what_its_conditions_let_through(api: Api) ->
 
     assert answer.code == 403
     assert "resulted in error: no such key: nothing" in told(answer)[1]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "replace", "path": "/metadata/name", "value": "other"},
+        {"op": "remove", "path": "/metadata"},
+        {"op": "replace", "path": "/kind", "value": "Secret"},
+        {"op": "replace", "path": "", "value": []},
+        {"op": "add", "path": "/data", "value": 5},
+        {"op": "replace", "path": "/nothing/here", "value": 5},
+    ],
+)
+async def test_a_webhook_cannot_make_another_object_of_it(api: Api, operation: Json) -> None:
+    async with hook(patching(operation)) as made:
+        await install(api, "mutating", made.config())
+        answer = await api.ask("POST", MAPS, config_map("a"))
+
+    assert (answer.code, answer.reason) == (500, "InternalError")
+    assert (await api.ask("GET", f"{MAPS}/a")).code == 404
+
+
+async def test_a_pod_without_a_spec_is_refused_and_breaks_nothing(limited: Api) -> None:
+    await quota(limited, "q", {"pods": "1"})
+
+    for body in ({"metadata": {"name": "p"}}, {"metadata": {"name": "p"}, "spec": {}}):
+        assert (await limited.ask("POST", PODS, body)).code == 422

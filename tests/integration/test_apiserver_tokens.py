@@ -263,3 +263,12 @@ async def test_kubectl_makes_tokens_and_says_whose_they_are(api: Api) -> None:
     assert (await kubectl("auth", "can-i", "list", "pods", f"--as={WHO}")).startswith("no")
     await kubectl("create", "rolebinding", "view", "--clusterrole=view", "--serviceaccount=default:robot")
     assert (await kubectl("auth", "can-i", "list", "pods", f"--as={WHO}")).startswith("yes")
+
+
+async def test_whoever_may_only_read_runs_no_commands(api: Api) -> None:
+    held = await token(api)
+    await allow(api, {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]})
+    answer = await api.ask("GET", f"{DEFAULT}/pods/p/exec?command=ls&stdout=1", token=held)
+
+    assert answer.code == 403
+    assert 'cannot create resource "pods/exec"' in answer.body["message"]

@@ -30,7 +30,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def options(command: F) -> F:
     """Where to: for every command that speaks to a cluster."""
     for option in (
-        _option("--kubeconfig", metavar="FILE", help="Kubeconfig file; else $KUBECONFIG, else ~/.kube/config, else that of `octo up`."),
+        _option("--kubeconfig", metavar="FILE", help="Else $KUBECONFIG, else ~/.kube/config, else that of `octo up`."),
         _option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
         debug,
     ):

@@ -38,8 +38,8 @@ class EmbeddedCluster:
         scheduler_name: str = "default-scheduler",
         directory: Path | None = None,
     ) -> None:
-        """`services`: also our own controllers. `scheduler_name`: ours; with another name than the default one pods wait
-        for a scheduler that the test starts. `directory`: state is kept there, and found again."""
+        """`services`: also our own controllers. `scheduler_name`: of our scheduler; pods that ask for another one wait
+        for that. `directory`: state is kept there, and found again."""
         self._own = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="octo-test-"))
         self._options = Options(

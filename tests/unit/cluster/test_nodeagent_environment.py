@@ -139,9 +139,9 @@ def test_needs_names_everything_that_must_be_fetched() -> None:
     assert (needs.config_maps, needs.secrets) == ({"c1", "c2"}, {"s1", "s2"})
 
 
-def test_command_and_arguments_are_expanded_and_arguments_alone_are_no_command() -> None:
+def test_command_and_arguments_are_expanded_and_arguments_alone_are_the_command() -> None:
     whole = pod([container(command=["echo", "$(A)"], args=["$(B)"])]).spec.containers[0]
     part = pod([container(command=[], args=["x"])]).spec.containers[0]
 
     assert environment.command_line(whole, {"A": "1", "B": "2"}) == ["echo", "1", "2"]
-    assert environment.command_line(part, {}) == []
+    assert environment.command_line(part, {}) == ["x"]

@@ -5,8 +5,10 @@ Reviews are questions in the form of objects: they are answered and not stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver import rbac, status
+from octarbiter.cluster.apiserver import objects, rbac, status
 from octarbiter.cluster.apiserver.authn import AUDIENCE, AUTHENTICATED, MASTERS, Authenticator, User
 from octarbiter.cluster.apiserver.registry import Call
 from octarbiter.cluster.apiserver.validation.problems import Problem
@@ -21,16 +23,19 @@ def answer(call: Call, review: Json, authenticator: Authenticator, policy: rbac.
         spec = {}
     match resource.kind:
         case "SelfSubjectAccessReview":
+            _refuse(_problems(spec))
             result: Json = _verdict(user, _wanted(spec), policy)
         case "SubjectAccessReview" | "LocalSubjectAccessReview":
-            wanted = _wanted(spec)
-            if resource.namespaced and wanted.namespace != call.namespace:
-                why = f"must match metadata.namespace: {call.namespace}"
-                raise _invalid("spec.resourceAttributes.namespace", f'"{wanted.namespace}"', why)
             groups = tuple(spec.get("groups") or ())
+            problems = _problems(spec)
             if not spec.get("user") and not groups:
-                raise _invalid("spec.user", '""', "at least one of user or group must be specified")
-            result = _verdict(User(spec.get("user") or "", groups), wanted, policy)
+                problems.append(_invalid("spec.user", '""', "at least one of user or group must be specified"))
+            namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
+            if resource.namespaced and spec.get("resourceAttributes") and namespace != call.namespace:
+                where = "spec.resourceAttributes.namespace"
+                problems.append(_invalid(where, f'"{namespace}"', "must match metadata.namespace"))
+            _refuse(problems)
+            result = _verdict(User(spec.get("user") or "", groups), _wanted(spec), policy)
         case "SelfSubjectRulesReview":
             if not spec.get("namespace"):
                 raise status.bad_request("no namespace on request")
@@ -52,11 +57,25 @@ def answer(call: Call, review: Json, authenticator: Authenticator, policy: rbac.
     return {**answered, "status": result}
 
 
+def _problems(spec: Json) -> list[Problem]:
+    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if asked is None and path is None:
+        rule = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [_invalid("spec.resourceAttributes", "null", rule)]
+    if asked is not None and path is not None:
+        shown = objects.encode({"Path": path.get("path", ""), "Verb": path.get("verb", "")}).decode()
+        rule = "cannot be specified in combination with resourceAttributes"
+        return [_invalid("spec.nonResourceAttributes", shown, rule)]
+    return []
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise status.invalid_review("authorization.k8s.io", problems)
+
+
 def _wanted(spec: Json) -> rbac.Attributes:
     asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (asked is None) == (path is None):
-        rule = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        raise _invalid("spec.resourceAttributes", "null", rule)
     if asked is None:
         assert path is not None
         return rbac.Attributes(verb=path.get("verb", ""), path=path.get("path") or "/")
@@ -70,9 +89,8 @@ def _wanted(spec: Json) -> rbac.Attributes:
     )
 
 
-def _invalid(field: str, value: str, rule: str) -> status.Failure:
-    problem = Problem("FieldValueInvalid", field, f"Invalid value: {value}: {rule}")
-    return status.invalid_review("authorization.k8s.io", problem)
+def _invalid(field: str, value: str, rule: str) -> Problem:
+    return Problem("FieldValueInvalid", field, f"Invalid value: {value}: {rule}")
 
 
 def _verdict(user: User, wanted: rbac.Attributes, policy: rbac.Policy) -> Json:

@@ -6,6 +6,7 @@ it is there.
 
 from __future__ import annotations
 
+import msgspec
 from multidict import MultiMapping
 
 from octarbiter.api.meta import Json
@@ -17,6 +18,7 @@ from octarbiter.cluster.apiserver.routing import Target
 from octarbiter.cluster.store.store import Store
 
 _ROWS = {row.plural: row for row in kinds.BUILT_IN if row.group == "rbac.authorization.k8s.io"}
+_DOORS = frozenset({"pods/exec", "pods/attach"})
 _ON_COLLECTIONS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
 _ON_OBJECTS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -68,11 +70,18 @@ class Authorizer:
             raise _forbidden(user, wanted)
 
 
-def of_path(method: str, path: str) -> Attributes:
-    return Attributes(verb=method.lower(), path=path)
+def of_request(method: str, path: str, target: Target | None, query: options.Query) -> list[Attributes]:
+    """All that must be allowed."""
+    if target is None:
+        return [Attributes(verb=method.lower(), path=path)]
+    wanted = _of_target(method, target, query)
+    if wanted.group == "" and wanted.resource in _DOORS and wanted.verb != "create":
+        # A WebSocket begins with a GET, but whoever may only read shall not run commands.
+        return [wanted, msgspec.structs.replace(wanted, verb="create")]
+    return [wanted]
 
 
-def of_target(method: str, target: Target, query: options.Query) -> Attributes:
+def _of_target(method: str, target: Target, query: options.Query) -> Attributes:
     name = target.name
     if target.watch or (method in ("GET", "HEAD") and not name and options.is_true(query.get("watch"))):
         verb = "watch"

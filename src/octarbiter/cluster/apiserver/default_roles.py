@@ -1,8 +1,8 @@
 """Which roles and bindings does every cluster have?
 
 `cluster-admin`, `admin`, `edit` and `view` for people, and what everybody who is known may do: look what there is, and
-ask what he may do. The first three gather their rules from others by label, so that whoever brings new kinds can add
-to them.
+ask what he may do. `admin`, `edit` and `view` gather their rules from others by label, so that whoever brings new kinds
+can add to them.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _CHANGED: Final = {
 
 def cluster_roles() -> list[Json]:
     everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, _paths(("*",), ("*",))]
+    view = [_rule(group, resources, _READ) for group, resources in _SEEN.items()]
     edit = [
         _rule("", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", _READ),
         _rule("", "serviceaccounts", ("impersonate",)),
@@ -75,16 +76,12 @@ def cluster_roles() -> list[Json]:
     ]
     return [
         _role("cluster-admin", everything),
-        _gathering("admin"),
-        _gathering("edit", gathered_by="admin"),
-        _gathering("view", gathered_by="edit"),
+        _gathering("admin", [*admin, *edit, *view]),
+        _gathering("edit", [*edit, *view], gathered_by="admin"),
+        _gathering("view", view, gathered_by="edit"),
         _role("system:aggregate-to-admin", admin, gathered_by="admin"),
         _role("system:aggregate-to-edit", edit, gathered_by="edit"),
-        _role(
-            "system:aggregate-to-view",
-            [_rule(group, resources, _READ) for group, resources in _SEEN.items()],
-            gathered_by="view",
-        ),
+        _role("system:aggregate-to-view", view, gathered_by="view"),
         _role("system:basic-user", asking),
         _role("system:discovery", [_paths(_DISCOVERY, ("get",))]),
         _role("system:public-info-viewer", [_paths(_HEALTH, ("get",))]),
@@ -113,9 +110,10 @@ def _role(name: str, rules: list[Json], *, gathered_by: str = "") -> Json:
     return {"metadata": {"name": name, "labels": labels}, "rules": rules}
 
 
-def _gathering(name: str, *, gathered_by: str = "") -> Json:
+def _gathering(name: str, rules: list[Json], *, gathered_by: str = "") -> Json:
+    """`rules`: what it gathers from the start, for people to see; what counts is found by the labels."""
     selector = {"matchLabels": {f"{GROUP}/aggregate-to-{name}": "true"}}
-    return {**_role(name, [], gathered_by=gathered_by), "aggregationRule": {"clusterRoleSelectors": [selector]}}
+    return {**_role(name, rules, gathered_by=gathered_by), "aggregationRule": {"clusterRoleSelectors": [selector]}}
 
 
 def _rule(group: str, resources: str, verbs: Sequence[str]) -> Json:

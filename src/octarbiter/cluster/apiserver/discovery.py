@@ -161,7 +161,7 @@ def _aggregated_resources(found: Sequence[Served]) -> list[Json]:
         resource = served.resource
         row: Json = {
             "resource": resource.plural,
-            "responseKind": _response_kind(resource.group, resource.version, resource.kind),
+            "responseKind": _response_kind(resource, resource.kind),
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "singularResource": resource.singular,
             "verbs": list(resource.verbs),
@@ -177,10 +177,14 @@ def _aggregated_resources(found: Sequence[Served]) -> list[Json]:
 
 
 def _aggregated_subresource(resource: Resource, sub: Subresource) -> Json:
-    kind = _response_kind(sub.group or resource.group, sub.version or resource.version, sub.kind)
+    kind = _response_kind(resource, sub.kind, sub)
     return {"subresource": sub.name, "responseKind": kind, "verbs": list(sub.verbs)}
 
 
-def _response_kind(group: str, version: str, kind: str) -> Json:
-    """Of the core the version goes without saying: it is the one that is being described."""
-    return {"group": group, "version": version if group else "", "kind": kind}
+def _response_kind(resource: Resource, kind: str, sub: Subresource | None = None) -> Json:
+    """Of built-in kinds, the group and the version go without saying: they are those that are being described."""
+    if sub is not None and sub.group:
+        return {"group": sub.group, "version": sub.version, "kind": kind}
+    if resource.custom:
+        return {"group": resource.group, "version": resource.version, "kind": kind}
+    return {"group": "", "version": "", "kind": kind}

@@ -108,9 +108,15 @@ class Handlers:
         if resource is kinds.CRDS and verb not in ("get", "list"):
             # What a definition brings must be served also if its author hangs up too early.
             return await asyncio.shield(handler(request, call, target))
-        answer = await handler(request, call, target)
+        warning = f"299 - {_quoted(served.deprecation)}"
+        try:
+            answer = await handler(request, call, target)
+        except status.Failure as failure:
+            if served.deprecation:
+                failure.headers["Warning"] = warning
+            raise
         if served.deprecation and not answer.prepared:
-            answer.headers.add("Warning", f"299 - {_quoted(served.deprecation)}")
+            answer.headers.add("Warning", warning)
         return answer
 
     async def _get(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:

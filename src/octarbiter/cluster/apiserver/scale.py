@@ -18,10 +18,15 @@ _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def of(obj: Json, scaling: Scaling) -> Json:
+    """As it is shown; a custom object may not say how many replicas it wants."""
+    if _at(obj, scaling.replicas) is None:
+        raise status.internal(f'the spec replicas field ".{".".join(scaling.replicas)}" does not exist')
+    return _view(obj, scaling)
+
+
+def _view(obj: Json, scaling: Scaling) -> Json:
     metadata = obj["metadata"]
     replicas = _at(obj, scaling.replicas)
-    if replicas is None:
-        raise status.internal(f'the spec replicas field ".{".".join(scaling.replicas)}" does not exist')
     scale: Json = {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -42,7 +47,7 @@ async def write(registry: Registry, call: Call, change: Callable[[Json], Json]) 
 
     def produce(old: Json | None) -> Json:
         assert old is not None
-        scale = change(of(old, scaling))
+        scale = change(_view(old, scaling))
         metadata = scale.get("metadata")
         if not isinstance(metadata, dict) or metadata.get("name") != call.name:
             given = metadata.get("name", "") if isinstance(metadata, dict) else ""

@@ -235,10 +235,8 @@ class ApiServer:
             return _page_not_found()
         target = routing.target(parts)
         if user is not None:
-            wanted = authorization.of_path(request.method, request.path)
-            if target is not None:
-                wanted = authorization.of_target(request.method, target, request.query)
-            self._authorizer.check(user, wanted)
+            for wanted in authorization.of_request(request.method, request.path, target, request.query):
+                self._authorizer.check(user, wanted)
         if target is None:
             return self._fixed(request, parts)
         assert user is not None

@@ -167,8 +167,8 @@ def invalid_patch(problem: Problem) -> Failure:
     return _invalid("", "", "", [problem])
 
 
-def invalid_review(group: str, problem: Problem) -> Failure:
-    return _invalid(group, "", "", [problem])
+def invalid_review(group: str, problems: Sequence[Problem]) -> Failure:
+    return _invalid(group, "", "", problems)
 
 
 def invalid_scale(name: str, problems: Sequence[Problem]) -> Failure:

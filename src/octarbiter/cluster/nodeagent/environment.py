@@ -160,7 +160,9 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def command_line(container: Container, environment: Mapping[str, str]) -> Sequence[str]:
-    return [expand(word, environment) for word in (*container.command, *container.args)] if container.command else []
+    """Arguments alone go to the image's entrypoint, which is not known here. Most images have none, or a shell that
+    runs what it is given (`kubectl run x --image=busybox -- date`), so they are the command."""
+    return [expand(word, environment) for word in (*container.command, *container.args)]
 
 
 def _pairs(values: Mapping[str, str]) -> str:

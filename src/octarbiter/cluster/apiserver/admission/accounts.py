@@ -28,9 +28,11 @@ class ServiceAccounts:
     async def admit(self, attempt: Attempt) -> None:
         obj = attempt.obj
         is_new = attempt.operation == admission.CREATE and not attempt.subresource
-        if attempt.served.resource is not kinds.PODS or not is_new or obj is None or not isinstance(obj["spec"], dict):
+        if attempt.served.resource is not kinds.PODS or not is_new or obj is None:
             return
-        spec = obj["spec"]
+        spec = obj.get("spec")
+        if not isinstance(spec, dict):
+            return  # the rules of the kind will say so
         named = spec.get("serviceAccountName") or spec.get("serviceAccount") or ""
         name = named or USUAL
         account = self._account(attempt, name)

@@ -56,13 +56,13 @@ def add_defaults(pod: Json, limits: Sequence[Json]) -> None:
     """Where a container says nothing; an annotation tells what was added."""
     told: list[str] = []
     for group, called in (("containers", "container"), ("initContainers", "init container")):
-        for container in pod["spec"].get(group) or []:
+        for container in (pod.get("spec") or {}).get(group) or []:
             for part, field in (("requests", "defaultRequest"), ("limits", "default")):
                 added = _fill(
                     container, part, [limit.get(field) or {} for limit in limits if _is_of(limit, "Container")]
                 )
                 if added:
-                    told.append(f"{', '.join(added)} {part[:-1]} for {called} {container['name']}")
+                    told.append(f"{', '.join(added)} {part[:-1]} for {called} {container.get('name', '')}")
     if told:
         metadata = pod["metadata"]
         said = f"LimitRanger plugin set: {'; '.join(told)}"

@@ -80,6 +80,9 @@ class Webhooks:
             changed = json_patch.apply(attempt.obj, operations)
         except (Failed, binascii.Error, msgspec.MsgspecError, errors.BadPatch, TypeError) as problem:
             raise status.internal(f'failed calling webhook "{webhook["name"]}": {problem}') from None
+        if not isinstance(changed, dict) or _identity(changed) != _identity(attempt.obj):
+            why = "it may change neither the name nor the namespace nor the uid of an object"
+            raise status.internal(f'failed calling webhook "{webhook["name"]}": {why}')
         attempt.obj.clear()
         attempt.obj.update(changed)
         reading = attempt.served.model.read(attempt.obj, ())
@@ -174,6 +177,12 @@ class Webhooks:
         entry = self._store.latest(kinds.NAMESPACES.key("", attempt.namespace))
         found = objects.loaded(entry.value, kinds.NAMESPACES) if entry is not None else {}
         return found.get("metadata", {}).get("labels") or {}
+
+
+def _identity(obj: Json) -> list[object]:
+    metadata = obj.get("metadata")
+    kept = [metadata.get(name) for name in ("name", "namespace", "uid")] if isinstance(metadata, dict) else []
+    return [obj.get("kind"), obj.get("apiVersion"), *kept]
 
 
 def _request(attempt: Attempt) -> Json:

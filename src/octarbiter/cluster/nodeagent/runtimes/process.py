@@ -302,7 +302,7 @@ def _start_error(container: str, attempt: int, id_: str, message: str) -> news.C
 
 
 def _cannot_run(spec: Container, problem: str) -> str:
-    name = spec.command[0] if spec.command else ""
+    name = [*spec.command, *spec.args, ""][0]
     return (
         f'failed to start container "{spec.name}": cannot run "{name}": {problem}. Images are not pulled here: the '
         f'command runs from this machine and not from "{spec.image}", so it must be installed here'
