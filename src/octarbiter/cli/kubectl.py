@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 
-@click.command(name="kubectl", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+class _Verbatim(click.Command):
+    """click would keep `--`, and what it takes for options of its own, from kubectl."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, ["--", *args])
+
+
+@click.command(name="kubectl", cls=_Verbatim, context_settings={"help_option_names": []})
 @click.argument("words", metavar="ARGUMENT...", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> None:
     """Run kubectl on the cluster that `octo up` has started.
