@@ -58,6 +58,8 @@ def apply(group: str, kind: str, obj: Json) -> None:
 
 
 _COMPLETED: dict[tuple[str, str], Callable[[Json, Json | None], None]] = {
+    # Once more: a generated name is known only now, and the label tells it.
+    ("", "Namespace"): lambda obj, _: furniture.namespace(obj),
     ("", "Node"): completion.node,
     ("", "Pod"): completion.pod,
     ("", "Service"): completion.service,
