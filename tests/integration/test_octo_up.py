@@ -85,7 +85,7 @@ def alive_with(marker: str) -> list[str]:
 
 def test_run_ends_as_the_taskset_ends_and_leaves_nothing_behind(octo: Octo, tmp_path: Path) -> None:
     good = octo("run", written(tmp_path / "good.yaml", job("good", "echo done")))
-    bad = octo("run", written(tmp_path / "bad.yaml", job("bad", "echo no disk >&2; exit 3")))
+    bad = octo("run", written(tmp_path / "bad.yaml", job("bad", "echo no disk >&2; exit 3", replicas=1)))
 
     assert good.returncode == 0, good.stderr
     assert good.stdout.splitlines()[-1] == "good: Succeeded: all roles succeeded"

@@ -134,10 +134,10 @@ def test_a_pod_of_the_last_attempt_that_was_on_its_way_holds_the_next_one_back()
 
 def test_finished_pods_that_nobody_collects_are_removed_after_a_while() -> None:
     after, _ = look(under_way(pods=[running()], retries=1), seen(over(1)))
-    waits, decision = look(after, seen(over(1), unit=False), at(9))
-    assert (decision.actions, decision.look_again_at) == ((), at(10))
+    waits, decision = look(after, seen(over(1), unit=False), at(29))
+    assert (decision.actions, decision.look_again_at) == ((), at(30))
 
-    _, decision = look(waits, seen(over(1), unit=False), at(10))
+    _, decision = look(waits, seen(over(1), unit=False), at(30))
     assert deletes(decision) == ["job-worker-0-0-0"]
 
 

@@ -159,18 +159,19 @@ def _start(path: Path, tail_lines: int | None) -> tuple[list[Path], int]:
     older = [file for file in rotated if file.exists()]
     if tail_lines is None:
         return older[::-1], 0
+    if tail_lines == 0:
+        return [], path.stat().st_size
     for number, file in enumerate([path, *older]):
         found, offset = _tail(file, tail_lines)
-        if found >= tail_lines:
+        if offset is not None:
             return older[:number][::-1], offset
         tail_lines -= found
     return older[::-1], 0
 
 
-def _tail(path: Path, lines: int) -> tuple[int, int]:
-    """How many of the wanted lines the file has, and where they begin. Parts of a line count with it."""
-    if lines <= 0:
-        return lines, path.stat().st_size
+def _tail(path: Path, lines: int) -> tuple[int, int | None]:
+    """How many of the wanted lines end in the file, and where they begin: right after an earlier line. None, if there is
+    no such line in it: the first of them may have begun in an older file."""
     found, end = 0, path.stat().st_size
     after = b""
     with path.open("rb") as file:
@@ -189,7 +190,7 @@ def _tail(path: Path, lines: int) -> tuple[int, int]:
                 if _is_end(data, at) and (found := found + 1) > lines:
                     return lines, begin + data.find(b"\n", at) + 1
             after, end = data[:first], begin
-    return min(found, lines), 0
+    return found, None
 
 
 def _is_end(data: bytes, at: int) -> bool:
