@@ -144,14 +144,15 @@ def listing(query: Query, resource: Resource, *, forced_watch: bool = False) -> 
 
 
 def revision(text: str, *, of_list: bool = False) -> int:
-    """A resourceVersion as a number; 0 when it is unset. Raises a refusal: 400 for lists, and 500 for all others."""
+    """A resourceVersion as a number; 0 when it is unset. Raises a refusal. (For anything but lists Kubernetes answers
+    500; but it is the client's mistake, and no client is helped by taking it for ours.)"""
     if text in ("", "0"):
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
         what = f"Invalid value: {_quoted(text)}: strconv.ParseUint: parsing {_quoted(text)}: invalid syntax"
         if of_list:
             raise status.bad_request(f"invalid resource version: resourceVersion: {what}")
-        raise status.Failure(500, "", f"resourceVersion: {what}")
+        raise status.bad_request(f"resourceVersion: {what}")
     return int(text)
 
 

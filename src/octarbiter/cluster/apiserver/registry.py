@@ -85,8 +85,8 @@ class Registry:
     async def create(self, call: Call, obj: Json) -> Written:
         metadata = preparation.metadata_of(obj)
         if metadata.get("resourceVersion") not in (None, "", "0"):
-            # The client's mistake, yet the real server answers 500, and gives no reason.
-            raise status.Failure(500, "", "resourceVersion should not be set on objects to be created")
+            # Kubernetes answers 500; but it is the client's mistake.
+            raise status.bad_request("resourceVersion should not be set on objects to be created")
         if metadata.get("name") or not metadata.get("generateName"):
             return await self._create(call, obj)
         for attempt in range(1, _NAME_ATTEMPTS + 1):
@@ -343,7 +343,7 @@ def _check_version(resource: kinds.Resource, name: str, version: str, old: Json 
     if not version or old is None:
         return
     if not version.isascii() or not version.isdigit():
-        raise status.Failure(500, "", f"strconv.ParseUint: parsing {objects.encode(version).decode()}: invalid syntax")
+        raise status.bad_request(f"strconv.ParseUint: parsing {objects.encode(version).decode()}: invalid syntax")
     if version != old["metadata"]["resourceVersion"]:
         raise status.conflict(resource, name)
 

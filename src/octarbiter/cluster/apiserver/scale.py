@@ -20,7 +20,7 @@ _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 def of(obj: Json, scaling: Scaling) -> Json:
     """As it is shown; a custom object may not say how many replicas it wants."""
     if _at(obj, scaling.replicas) is None:
-        raise status.internal(f'the spec replicas field ".{".".join(scaling.replicas)}" does not exist')
+        raise status.bad_request(f'the spec replicas field ".{".".join(scaling.replicas)}" does not exist')
     return _view(obj, scaling)
 
 

@@ -170,8 +170,8 @@ def _start(path: Path, tail_lines: int | None) -> tuple[list[Path], int]:
 
 
 def _tail(path: Path, lines: int) -> tuple[int, int | None]:
-    """How many of the wanted lines end in the file, and where they begin: right after an earlier line. None, if there is
-    no such line in it: the first of them may have begun in an older file."""
+    """How many of the wanted lines end in the file, and where they begin: right after an earlier line. None, if it has
+    no such line: the first of them may have begun in an older file."""
     found, end = 0, path.stat().st_size
     after = b""
     with path.open("rb") as file:
