@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from octarbiter.api import crd, errors, scheme
+from octarbiter.api import crd, errors, scheme, taskset
 from octarbiter.cluster.apiserver.server import ApiServer
 from octarbiter.cluster.controllers import assembly as own_controllers
 from octarbiter.cluster.store import retention
@@ -28,6 +28,8 @@ from octarbiter.services.controllers import assembly as services
 log = logging.getLogger(__name__)
 
 STATE = "state.db"
+MANUALS_GROUP = f"tasksets.{taskset.GROUP}"
+"""As the manual prints the paths of TaskSets."""
 DRAIN_S = 10
 """Pods get so long to end, or less if they ask for less, when the cluster goes down."""
 
@@ -110,7 +112,13 @@ class Cluster:
         self._store = await Store.open(None if options.in_memory else options.directory / STATE)
         self._forgetting = asyncio.create_task(retention.keep(self._store, retention.Retention()), name="compaction")
         agent_kubelet = kubelet.AgentKubelet()
-        server = ApiServer(self._store, directory=options.directory, port=options.port, kubelet=agent_kubelet)
+        server = ApiServer(
+            self._store,
+            directory=options.directory,
+            port=options.port,
+            kubelet=agent_kubelet,
+            aliases={MANUALS_GROUP: taskset.GROUP},
+        )
         self._server = await server.__aenter__()
         connection = kubeconfig.load(str(server.kubeconfig))
         self._client = await clients.Client(connection).__aenter__()

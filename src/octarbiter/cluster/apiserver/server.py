@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -84,9 +84,12 @@ class ApiServer:
         host: str = "127.0.0.1",
         port: int = 0,
         kubelet: Kubelet | None = None,
+        aliases: Mapping[str, str] | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        """`aliases`: other names under which groups answer, too."""
         self._store = store
+        self._aliases = dict(aliases or {})
         self._host = host
         self._wanted_port = port
         self._clock = clock
@@ -210,9 +213,15 @@ class ApiServer:
             answer.headers["Audit-Id"] = str(uuid.uuid4())
         return answer
 
+    def _parts(self, request: web.BaseRequest) -> tuple[str, ...] | None:
+        parts = routing.parts_of(request.path)
+        if parts is not None and parts[0] == "apis" and len(parts) > 1 and parts[1] in self._aliases:
+            return ("apis", self._aliases[parts[1]], *parts[2:])
+        return parts
+
     def _count(self, request: web.BaseRequest, code: int) -> None:
         """Only what is served has labels of its own: a stranger's inventions must not fill the memory."""
-        parts = routing.parts_of(request.path)
+        parts = self._parts(request)
         target = routing.target(parts) if parts is not None else None
         labels = ("", "", "", request.method if code != 405 else "", "")
         if target is not None and self.catalogue.find(target.group, target.version, target.plural) is not None:
@@ -224,7 +233,7 @@ class ApiServer:
         self._requests.labels(str(code), *labels).inc()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        parts = routing.parts_of(request.path)
+        parts = self._parts(request)
         user = None
         if parts is None or parts[0] not in _OPEN_TO_ALL or "Authorization" in request.headers:
             transport = request.transport
