@@ -11,6 +11,7 @@ import fcntl
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +45,9 @@ FROM position, (SELECT coalesce(max(revision), 0) AS newest FROM log)
 """
 
 LOCK_WAIT_S = 1.0
-"""Somebody may be looking into the file."""
+"""Somebody may be looking into the file; and a lock that was let go of is held for a moment more by a program that its
+last holder was just starting."""
+LOCK_PAUSE_S = 0.05
 
 ASIDE = "move it aside to begin anew, or restore it from a backup"
 
@@ -81,15 +84,24 @@ def lock(path: Path) -> int:
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + LOCK_WAIT_S
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise in_use(path) from None
+        while not _is_locked(descriptor):
+            if time.monotonic() > deadline:
+                raise in_use(path)
+            time.sleep(LOCK_PAUSE_S)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def create(path: Path) -> None:
