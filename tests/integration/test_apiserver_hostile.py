@@ -11,8 +11,11 @@ from urllib.parse import quote
 import pytest
 from apiserver_fixture import DEFAULT, MERGE, Api, config_map, pod, running
 
+from octarbiter.cluster.store.store import Store
+
 REQUESTS = 5000
 CONNECTIONS = 2000
+CHANGES = 300
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW")
 TYPES = (
     "application/json",
@@ -130,18 +133,24 @@ def test_json_nested_ten_thousand_deep_is_refused(tmp_path: Path, text: str) -> 
     asyncio.run(story())
 
 
-def test_a_watcher_that_never_reads_is_cut_off_and_nobody_else_notices(tmp_path: Path) -> None:
+def test_a_watcher_that_does_not_read_is_cut_off_and_nobody_else_notices(tmp_path: Path) -> None:
     async def story() -> None:
-        async with running(tmp_path) as api:
-            _, writer = await opened(api)
-            path = f"{DEFAULT}/configmaps?watch=true"
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.server.token}\r\n\r\n".encode())
+        store = await Store.open(None, backlog=20)
+        async with running(tmp_path, store) as api:
+            reader, writer = await opened(api)
+            head = f"GET {DEFAULT}/configmaps?watch=true HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            writer.write(f"{head}Authorization: Bearer {api.server.token}\r\n\r\n".encode())
+            assert b" 200 " in await asyncio.wait_for(reader.readline(), 20)
             writer.transport.pause_reading()  # type: ignore[attr-defined]
-            big = "x" * 100_000
-            for number in range(300):
-                await api.create(f"{DEFAULT}/configmaps", config_map(f"c-{number}", k=big))
-            assert (await api.ask("GET", f"{DEFAULT}/configmaps/c-299")).code == 200
+            for number in range(CHANGES):
+                await api.create(f"{DEFAULT}/configmaps", config_map(f"c-{number}", k="x" * 100_000))
+            assert (await api.ask("GET", f"{DEFAULT}/configmaps/c-{CHANGES - 1}")).code == 200
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            # What had been sent by then, and an end: the rest was not kept for it.
+            seen = (await asyncio.wait_for(reader.read(), 30)).count(b'"type":"ADDED"')
+            assert seen < CHANGES
             writer.close()
+        await store.close()
 
     asyncio.run(story())
 

@@ -18,6 +18,7 @@ from eventual import eventually
 from taskset_bench import Bench, Json, counts, replicas_of, retries, role
 
 from octarbiter.api import scheme
+from octarbiter.core.lifecycle import names
 from octarbiter.testing.kubernetes import certificates, fakepods
 from octarbiter.testing.kubernetes.connection import MERGE_PATCH, ApiError
 
@@ -251,6 +252,16 @@ def test_an_invalid_pod_template_fails_the_taskset_once_in_the_servers_words(tas
     # Each replica was tried at most once.
     assert 1 <= _refused_creations(tasksets) - before <= 3
     eventually(lambda: tasksets.left() == [], "everything to be gone")
+
+
+def test_an_object_that_does_not_say_which_taskset_it_is_of_is_overlooked(tasksets: Bench) -> None:
+    stray = {"metadata": {"name": "stray", "labels": {names.UID_LABEL: "of-nobody"}}}
+    tasksets.request("POST", scheme.CONFIGMAPS.path(tasksets.namespace), stray)
+    tasksets.submit(role(duration="0s"))
+
+    # Control units are seen after the stray one; that the controller stumbled over nothing is checked for every test.
+    tasksets.when_ended("Succeeded")
+    assert tasksets.request("GET", scheme.CONFIGMAPS.path(tasksets.namespace, "stray"))
 
 
 # --- deletions

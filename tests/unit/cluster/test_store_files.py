@@ -236,6 +236,14 @@ async def test_the_rest_of_a_file_that_was_removed_is_left_alone(path: Path) -> 
     await refused(path, "is missing, but store.db-wal is there")
 
 
+async def test_a_lock_that_is_let_go_of_in_a_moment_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir()
+    held = files.lock(path)
+    monkeypatch.setattr(files.time, "sleep", lambda _: os.close(held))
+
+    await (await Store.open(path)).close()
+
+
 async def test_after_a_refusal_the_file_can_be_replaced_and_opened(path: Path) -> None:
     path.parent.mkdir()
     text(path)
