@@ -29,7 +29,7 @@ def test_a_node_that_is_too_small_is_compared_with_what_is_asked() -> None:
 
 
 def test_who_only_waits_for_others_to_end_is_not_short_of_anything() -> None:
-    assert shortage.find([pod({GPU: "1"}), pod({GPU: "1"}, node="n")], [node(gpu="1")]) == []
+    assert shortage.find([pod({GPU: "1"}), pod({GPU: "1"}), pod({GPU: "1"}, node="n")], [node(gpu="1")]) == []
 
 
 def test_pods_that_have_a_node_do_not_count() -> None:
