@@ -1,4 +1,4 @@
-"""Write what is made from the code: the CRD, what to install, the reference pages, and tables of the operating guide.
+"""Write what is made from the code: the CRDs, what to install, the reference pages, and tables of the operating guide.
 
 `python -m tools.generate` writes them; with `--check` it writes nothing and fails if one is out of date.
 """
@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from octarbiter.api import crd, fields, rules, schema, taskset
+from octarbiter.api import crd, facts, kinds, rules
+from octarbiter.api.kinds import Kind
 from octarbiter.api.schema import Node
 from octarbiter.cli import install, installation
 from octarbiter.cli import text as texts
@@ -28,16 +29,16 @@ _NOTE = "Made by `python -m tools.generate` from src/octarbiter/api; edit there.
 
 def files() -> dict[Path, str]:
     return {
-        ROOT / "deploy" / "crds" / f"{crd.NAME}.yaml": crd_file(),
-        ROOT / "docs" / "reference" / "taskset.md": reference_page(),
+        **{ROOT / "deploy" / "crds" / f"{kind.definition}.yaml": crd_file(kind) for kind in kinds.ALL},
+        **{ROOT / "docs" / "reference" / f"{kind.kind.lower()}.md": reference_page(kind) for kind in kinds.INSTALLED},
         ROOT / "docs" / "reference" / "cli.md": cli_reference.page(),
         _GUIDE: guide_tables.filled(_GUIDE.read_text()),
         ROOT / "deploy" / "octarbiter.yaml": installation_file(),
     }
 
 
-def crd_file() -> str:
-    return f"# {_NOTE}\n" + yaml.dump(crd.render(), Dumper=_Plain, sort_keys=False, width=118, allow_unicode=True)
+def crd_file(kind: Kind) -> str:
+    return f"# {_NOTE}\n" + yaml.dump(crd.render(kind), Dumper=_Plain, sort_keys=False, width=118, allow_unicode=True)
 
 
 def installation_file() -> str:
@@ -52,38 +53,62 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def reference_page() -> str:
+def reference_page(kind: Kind) -> str:
     columns = ", ".join(
-        column["name"] + (" (with `-o wide`)" if column.get("priority") else "") for column in crd.COLUMNS
+        column["name"] + (" (with `-o wide`)" if column.get("priority") else "") for column in kind.columns
     )
-    mutable = [f"`{path}`" for path, node in _walk(schema.SPEC, "spec") if _may_change(path, node)]
+    (short,) = kind.short_names
     lines = [
         f"<!-- {_NOTE} -->",
-        "# TaskSet",
+        f"# {kind.kind}",
         "",
-        fields.TASKSET,
+        kind.meaning,
         "",
-        f"`{taskset.API_VERSION}`, kind `{taskset.KIND}`, plural `tasksets`, short name `ts`, namespaced.",
-        f"`kubectl get ts` shows {columns}; `kubectl explain ts.spec` prints this page piece by piece.",
+        f"`{kind.api_version}`, kind `{kind.kind}`, plural `{kind.resource.plural}`, short name `{short}`, namespaced.",
+        *_other_names(kind),
+        f"`kubectl get {short}` shows {columns}; `kubectl explain {short}.spec` prints this page piece by piece.",
         "",
         "## spec",
         "",
-        f"`metadata.name` is a DNS label (no dots) of at most {taskset.MAX_NAME} characters.",
-        f"After creation only {', '.join(mutable[:-1])} and {mutable[-1]} may change.",
+        *_name(kind),
+        *_changeable(kind),
         "",
-        *_table(schema.SPEC, "spec"),
+        *_table(kind.spec, "spec"),
         "",
         "### Refused, too",
         "",
-        *(f"- {line}" for line in _rules()),
+        *(f"- {line}" for line in _rules(kind)),
         "",
         "## status",
         "",
         "Zero, false and empty values may be left out.",
         "",
-        *_table(schema.STATUS, "status"),
+        *_table(kind.status, "status"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _other_names(kind: Kind) -> list[str]:
+    others = [other for other in kinds.ALL if other.struct == kind.struct and other is not kind]
+    return [f"Its older name, kind `{other.kind}` of the same group, means the same." for other in others]
+
+
+def _name(kind: Kind) -> list[str]:
+    if not kind.name_because:
+        return []
+    form = "a DNS label (no dots)" if kind.no_dots_because else "a DNS name"
+    return [f"`metadata.name` is {form} of at most {kind.max_name} characters."]
+
+
+def _changeable(kind: Kind) -> list[str]:
+    """What may change, or what may not if that is less."""
+    held = [f"`{path}`" for path, node in _walk(kind.spec, "spec") if node.facts.immutable]
+    if not held:
+        return ["Everything may change after creation."]
+    mutable = [f"`{path}`" for path, node in _walk(kind.spec, "spec") if _may_change(kind, path, node)]
+    if len(held) < len(mutable):
+        return [f"After creation {' and '.join(held)} cannot change."]
+    return [f"After creation only {', '.join(mutable[:-1])} and {mutable[-1]} may change."]
 
 
 def _table(node: Node, path: str) -> list[str]:
@@ -108,22 +133,26 @@ def _walk(node: Node, path: str) -> Iterator[tuple[str, Node]]:
             yield from _walk(child.items, f"{where}[]")
 
 
-def _may_change(path: str, node: Node) -> bool:
+def _may_change(kind: Kind, path: str, node: Node) -> bool:
     """Leaves that neither are immutable nor lie in something that is, nor name a role."""
-    held = [where for where, other in _walk(schema.SPEC, "spec") if other.facts.immutable]
+    held = [where for where, other in _walk(kind.spec, "spec") if other.facts.immutable]
     is_held = any(path == where or path.startswith((f"{where}.", f"{where}[")) for where in held)
     return not node.fields and not node.items and not is_held and node.key != "Role.name"
 
 
 def _form(node: Node) -> str:
-    facts = node.facts
-    form = {"array": "list", "integer": "number"}.get(node.type, node.type)
+    known = node.facts
+    form = {"array": "list", "integer": "number", "int-or-string": "number or string"}.get(node.type, node.type)
+    if known.is_quantity:
+        form = "quantity"
+    elif known.minimum == -facts.INT32_MAX:
+        form += ", also negative"
+    elif known.minimum is not None:
+        form += f", {known.minimum} to {known.maximum}" if known.maximum != facts.INT32_MAX else f" >= {known.minimum}"
     if node.values:
-        form = f"map of {node.values.type}s"
-    if facts.minimum is not None:
-        form += f", {facts.minimum} to {facts.maximum}" if facts.maximum != schema.INT32_MAX else f" >= {facts.minimum}"
-    if facts.words:
-        form = " or ".join(f"`{word}`" for word in facts.words)
+        form = f"map: {_form(node.values)}"
+    if known.words:
+        form = " or ".join(f"`{word}`" for word in known.words)
     if node.items:
         form = f"list: {_form(node.items)}"
     return f"{form}, required" if node.required else form
@@ -138,17 +167,31 @@ def _default(node: Node) -> str:
     return f"`{msgspec.json.encode(default).decode()}`"
 
 
-def _rules() -> Iterator[str]:
-    places = {"TaskSet": "", "TaskSetSpec": "spec"}
-    for where, node in _walk(schema.SPEC, "spec"):
+def _rules(kind: Kind) -> Iterator[str]:
+    places = {kind.struct: "", kind.spec.struct: "spec"}
+    for where, node in _walk(kind.spec, "spec"):
         places[node.key] = where
         for inner, path in ((node, where), (node.items, f"{where}[]")):
             if inner and inner.struct:
                 places[inner.struct] = path
+        if node.facts.form and node.type == "string":
+            yield f"`{where}`: must be {_text(node.facts.form.words)}."
     for key, found in rules.RULES.items():
-        for rule in found:
+        for rule in found if key in places else ():
             path = f"{places[key]}{rule.field}".removeprefix(".")
             yield f"`{path}`: {_text(rule.message)}."
+    yield from (_text(sentence) for sentence in _BEYOND_RULES.get(kind.struct, ()))
+
+
+_BEYOND_RULES = {
+    "Queue": (
+        "`spec.guarantee` above `spec.deserved` or `spec.capability`, and `spec.deserved` above `spec.capability`, "
+        "for a resource that both name.",
+        "Names of resources that are none, such as `cpu!`.",
+    ),
+    "QueueJob": ("`spec.resourceunit`: must ask for something.",),
+}
+"""What the API server alone does not see; the webhook, the command line and the arbitrator do."""
 
 
 def main(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from octarbiter.api import crd, scheme, taskset
+from octarbiter.api import crd, kinds, scheme, taskset
 
 Json = dict[str, Any]
 
@@ -57,7 +57,7 @@ def custom_collections() -> list[str]:
 
 
 def definitions() -> list[Json]:
-    return [crd.render(), GADGETS]
+    return [crd.render(kinds.TASKSET), GADGETS]
 
 
 def configmap(**data: str) -> Json:

@@ -14,10 +14,11 @@ import msgspec
 import pytest
 import yaml
 
-from octarbiter.api import codec, crd, defaults, scheme, taskset, validation
+from octarbiter.api import codec, crd, defaults, kinds, scheme, taskset, validation
 from octarbiter.api.meta import Condition, Json
 from octarbiter.runtime import manifest
 from octarbiter.testing import taskset_cases
+from octarbiter.testing.cases import Bad, Change
 from octarbiter.testing.kubernetes.bed import Testbed
 from octarbiter.testing.taskset_cases import job, role
 
@@ -53,9 +54,9 @@ def named(said: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def installed(bed: Testbed) -> Testbed:
-    file = ROOT / "deploy" / "crds" / f"{crd.NAME}.yaml"
+    file = ROOT / "deploy" / "crds" / f"{kinds.TASKSET.definition}.yaml"
     bed.control_plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
-    bed.control_plane.kubectl("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=60s")
+    bed.control_plane.kubectl("wait", "--for=condition=Established", f"crd/{kinds.TASKSET.definition}", "--timeout=60s")
     return bed
 
 
@@ -73,20 +74,18 @@ def cluster(installed: Testbed, namespace: str) -> Cluster:
 
 
 def test_the_server_takes_the_crd_as_it_is_and_establishes_it(installed: Testbed) -> None:
-    path = scheme.CRDS.path(name=crd.NAME)
+    path = scheme.CRDS.path(name=kinds.TASKSET.definition)
     stored = installed.control_plane.request("GET", path)
     conditions = {one["type"]: one["status"] for one in stored["status"]["conditions"]}
 
     assert conditions["Established"] == "True"
     assert "NonStructuralSchema" not in conditions
-    assert stored["spec"]["versions"][0]["schema"] == crd.render()["spec"]["versions"][0]["schema"]
+    assert stored["spec"]["versions"][0]["schema"] == crd.render(kinds.TASKSET)["spec"]["versions"][0]["schema"]
 
 
 @pytest.mark.parametrize("bad", taskset_cases.BAD, ids=lambda bad: bad.sentence)
-def test_a_bad_taskset_is_refused_with_each_field_named_and_nothing_created(
-    empty: Cluster, bad: taskset_cases.Bad
-) -> None:
-    answer = empty.kubectl("create", "-f", "-", stdin=bad.taskset)
+def test_a_bad_taskset_is_refused_with_each_field_named_and_nothing_created(empty: Cluster, bad: Bad) -> None:
+    answer = empty.kubectl("create", "-f", "-", stdin=bad.obj)
 
     assert answer.returncode != 0
     if bad.is_strict:
@@ -106,7 +105,7 @@ def test_every_good_taskset_is_stored_with_the_defaults_we_would_write(cluster: 
 
 @pytest.mark.parametrize("change", taskset_cases.CHANGES, ids=lambda change: change.sentence)
 def test_a_change_is_refused_with_the_fields_that_must_not_change_or_else_accepted(
-    cluster: Cluster, change: taskset_cases.Change
+    cluster: Cluster, change: Change
 ) -> None:
     cluster.kubectl("create", "-f", "-", stdin=change.before, check=True)
     if change.status:
@@ -143,8 +142,8 @@ def test_a_name_that_the_server_makes_up_is_held_to_the_same_length(cluster: Clu
 
     assert cluster.kubectl("create", "-f", "-", stdin=longest).stderr == ""
     assert named(cluster.kubectl("create", "-f", "-", stdin=too_long).stderr) == {"metadata.name"}
-    assert not validation.validate_taskset(longest)
-    assert validation.validate_taskset(too_long)
+    assert not validation.validate(longest)
+    assert validation.validate(too_long)
 
 
 def test_a_taskset_of_almost_1_mib_stays_within_the_servers_budget(cluster: Cluster) -> None:
@@ -165,7 +164,7 @@ def test_a_circle_among_too_many_dependencies_to_check_is_let_through_to_the_con
     tangled = job(*(role(name, dependsOn=[other for other in names if other != name]) for name in names))
 
     assert cluster.kubectl("create", "-f", "-", stdin=tangled).stderr == ""
-    assert validation.validate_taskset(tangled)
+    assert validation.validate(tangled)
 
 
 def test_the_manuals_examples_are_accepted_as_they_are(cluster: Cluster) -> None:

@@ -1,10 +1,11 @@
-"""The parts of Node, ConfigMap, Service, Event and Lease that we read or write."""
+"""The parts of built-in kinds, pods apart, that we read or write."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from octarbiter.api.meta import Condition, Noun, Object
+from octarbiter.api.workpod import Quantities
 
 
 class Taint(Noun, frozen=True):
@@ -84,3 +85,48 @@ class LeaseSpec(Noun, frozen=True):
 
 class Lease(Object, frozen=True):
     spec: LeaseSpec = LeaseSpec()
+
+
+class NamespaceSpec(Noun, frozen=True):
+    finalizers: list[str] = []
+
+
+class NamespaceStatus(Noun, frozen=True):
+    phase: str = ""
+    conditions: list[Condition] = []
+
+
+class Namespace(Object, frozen=True):
+    spec: NamespaceSpec = NamespaceSpec()
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class ScopeRequirement(Noun, frozen=True):
+    scope_name: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class ScopeSelector(Noun, frozen=True):
+    match_expressions: list[ScopeRequirement] = []
+
+
+class QuotaSpec(Noun, frozen=True):
+    hard: Quantities = {}
+    scopes: list[str] = []
+    scope_selector: ScopeSelector | None = None
+
+
+class QuotaStatus(Noun, frozen=True):
+    hard: Quantities = {}
+    used: Quantities = {}
+
+
+class ResourceQuota(Object, frozen=True):
+    spec: QuotaSpec = QuotaSpec()
+    status: QuotaStatus = QuotaStatus()
+
+
+class PriorityClass(Object, frozen=True):
+    value: int = 0
+    global_default: bool = False

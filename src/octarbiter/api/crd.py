@@ -1,6 +1,6 @@
-"""How does the API server learn what a TaskSet is?
+"""How does the API server learn what our kinds are?
 
-`render` turns the tree of `schema` and the CEL of `rules` into a CustomResourceDefinition. Three ways of the server
+`render` turns a tree of `schema` and the CEL of `rules` into a CustomResourceDefinition. Three ways of the server
 shape it. A wrong type, a missing field or an `enum` makes it skip all CEL, so words are checked in CEL and every
 problem is reported at once. A transition rule does not run where the field is absent on either side, so an optional
 field is kept immutable by a rule on its parent. And lists with keys let transition rules follow an item by its name.
@@ -12,67 +12,58 @@ from typing import Any
 
 import msgspec
 
-from octarbiter.api import fields, rules, schema, scheme, taskset
+from octarbiter.api import rules
+from octarbiter.api.kinds import Kind
 from octarbiter.api.meta import Json
 from octarbiter.api.schema import Node
 
-NAME = f"{scheme.TASKSETS.plural}.{taskset.GROUP}"
 IMMUTABLE = "cannot be changed after creation"
 
-COLUMNS: list[Json] = [
-    {"name": "State", "type": "string", "jsonPath": ".status.state"},
-    {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
-    {"name": "Retries", "type": "integer", "jsonPath": ".status.totalRetriedCount"},
-    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-    {"name": "Queue", "type": "string", "jsonPath": ".spec.queue", "priority": 1},
-]
 
-
-def render() -> Json:
+def render(kind: Kind) -> Json:
+    metadata: Json = {"name": kind.definition}
+    if kind.annotations:
+        metadata["annotations"] = dict(kind.annotations)
+    names: Json = {
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+        "plural": kind.resource.plural,
+        "singular": kind.kind.lower(),
+    }
+    if kind.short_names:
+        names["shortNames"] = list(kind.short_names)
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": NAME},
+        "metadata": metadata,
         "spec": {
-            "group": taskset.GROUP,
+            "group": kind.group,
             "scope": "Namespaced",
-            "names": {
-                "kind": taskset.KIND,
-                "listKind": f"{taskset.KIND}List",
-                "plural": scheme.TASKSETS.plural,
-                "singular": "taskset",
-                "shortNames": ["ts"],
-                "categories": ["all"],
-            },
+            "names": {**names, "categories": ["all"]},
             "versions": [
                 {
-                    "name": taskset.VERSION,
+                    "name": kind.resource.version,
                     "served": True,
                     "storage": True,
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": COLUMNS,
-                    "schema": {"openAPIV3Schema": _root()},
+                    "additionalPrinterColumns": kind.columns,
+                    "schema": {"openAPIV3Schema": _root(kind)},
                 }
             ],
         },
     }
 
 
-def _root() -> Json:
-    return {
-        "description": fields.TASKSET,
-        "type": "object",
-        "required": ["spec"],
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            # A rule can blame only a field that the schema names.
-            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "spec": structural(schema.SPEC),
-            "status": structural(schema.STATUS),
-        },
-        "x-kubernetes-validations": [_validation(rule) for rule in rules.RULES["TaskSet"]],
+def _root(kind: Kind) -> Json:
+    root = structural(kind.root)
+    properties: Json = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        # A rule can blame only a field that the schema names.
+        "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
+        **root["properties"],
     }
+    return {"description": kind.meaning, **root, "properties": properties}
 
 
 def structural(node: Node) -> Json:
@@ -80,7 +71,12 @@ def structural(node: Node) -> Json:
     out: Json = {}
     if node.meaning:
         out["description"] = node.meaning
-    out["type"] = "string" if node.type == "time" else node.type
+    if node.type == "int-or-string":
+        out["x-kubernetes-int-or-string"] = True
+        if facts.form:
+            out["pattern"] = facts.form.pattern
+    else:
+        out["type"] = "string" if node.type == "time" else node.type
     if node.type == "time":
         out["format"] = "date-time"
     if node.type == "integer":
@@ -91,6 +87,8 @@ def structural(node: Node) -> Json:
         "minItems": facts.min_items or None,
         "maxItems": facts.max_items,
         "maxLength": facts.max_length,
+        "minProperties": facts.min_properties or None,
+        "maxProperties": facts.max_properties,
     }
     out |= {name: limit for name, limit in limits.items() if limit is not None}
     if facts.default is not msgspec.UNSET:
@@ -117,6 +115,8 @@ def _validations(node: Node) -> list[Json]:
     found = [*rules.RULES.get(node.key, ()), *rules.RULES.get(node.struct, ())]
     if node.facts.words:
         found.append(_words(node))
+    if node.type == "string" and (form := node.facts.form):
+        found.append(rules.Rule(cel=f"self.matches(r'{form.pattern}')", message=f"must be {form.words}"))
     if node.facts.immutable and node.is_always_there:
         found.append(rules.Rule(cel=_unchanged(node), message=IMMUTABLE, forbidden=True))
     for name, child in node.fields.items():

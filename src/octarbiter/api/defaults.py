@@ -1,6 +1,6 @@
-"""What does an absent field of a TaskSet mean?
+"""What does an absent field of our kinds mean?
 
-The same defaults as the API server writes into the stored object (they come from the same tree), so that a TaskSet
+The same defaults as the API server writes into the stored object (they come from the same tree), so that an object
 looks alike before and after it was sent. As there, a null counts as absent where there is a default. Not written:
 `minSucceeded`, which follows `replicas`, and `restartPolicy`, which is set on the pods.
 """
@@ -11,15 +11,17 @@ from typing import Any
 
 import msgspec
 
-from octarbiter.api import schema
+from octarbiter.api import kinds, schema
 from octarbiter.api.meta import Json
 
 
-def with_defaults(taskset: Json) -> Json:
+def with_defaults(obj: Json) -> Json:
     """A copy with the defaults filled in; the argument stays as it is. What has the wrong shape is left alone."""
-    if not isinstance(taskset, dict) or "spec" not in taskset:
-        return taskset
-    return {**taskset, "spec": _filled(schema.SPEC, taskset["spec"])}
+    kind = kinds.meant(obj)
+    if kind is None:
+        return obj
+    filled: Json = _filled(kind.root, obj)
+    return filled
 
 
 def _filled(node: schema.Node, value: Any) -> Any:

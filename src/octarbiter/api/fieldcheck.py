@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from octarbiter.api.errors import FieldProblem
+from octarbiter.api import quantity
+from octarbiter.api.errors import FieldProblem, Refused
+from octarbiter.api.facts import INT32_MAX
 from octarbiter.api.meta import Json
-from octarbiter.api.schema import INT32_MAX, Node
+from octarbiter.api.schema import Node
 
 _SHOWN = 60
 """More of a wrong value is not repeated back."""
@@ -20,6 +23,7 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "time": (str,),
     "integer": (int,),
     "boolean": (bool,),
+    "int-or-string": (int, str),
     "any": (object,),
 }
 _WORDS = {
@@ -29,7 +33,9 @@ _WORDS = {
     "time": "a time",
     "integer": "a whole number",
     "boolean": "true or false",
+    "int-or-string": "a whole number or a string",
 }
+_NUMBERS = ("integer", "int-or-string")
 
 
 def shown(value: Any) -> str:
@@ -60,7 +66,7 @@ def suggestion(word: str, known: Collection[str]) -> str:
 
 def problems(node: Node, value: Any, path: str) -> Iterator[FieldProblem]:
     # To Python true is a number; to the author of a manifest it is not.
-    if not isinstance(value, _PYTHON[node.type]) or (node.type == "integer" and isinstance(value, bool)):
+    if not isinstance(value, _PYTHON[node.type]) or (isinstance(value, bool) and node.type in _NUMBERS):
         yield FieldProblem(path, f"must be {_WORDS[node.type]}, is {shown(value)}")
         return
     match value:
@@ -96,9 +102,14 @@ def changes(node: Node, before: Any, after: Any, path: str) -> Iterator[FieldPro
 
 
 def _object_problems(node: Node, value: Json, path: str) -> Iterator[FieldProblem]:
+    least, most = node.facts.min_properties, node.facts.max_properties
+    if len(value) < least:
+        yield FieldProblem(path, "must not be empty")
+    if most is not None and len(value) > most:
+        yield FieldProblem(path, f"must have at most {most} entries, has {len(value)}")
+        return
     if node.values:
-        for name, item in value.items():
-            yield from problems(node.values, item, _child(path, name))
+        yield from _map_problems(node, node.values, value, path)
         return
     if not node.is_open:
         yield from unknown(value, node.fields, path)
@@ -107,6 +118,15 @@ def _object_problems(node: Node, value: Json, path: str) -> Iterator[FieldProble
             yield from problems(child, value[name], _child(path, name))
         elif child.required:
             yield FieldProblem(_child(path, name), "is required")
+
+
+def _map_problems(node: Node, values: Node, value: Json, path: str) -> Iterator[FieldProblem]:
+    form = node.facts.names
+    for name, item in value.items():
+        where = f"{path}[{name}]" if form and len(name) <= _SHOWN else _child(path, name)
+        if form and not matches(form.pattern, name):
+            yield FieldProblem(where, f"must be {form.words}, is {shown(name)}")
+        yield from problems(values, item, where)
 
 
 def _list_problems(node: Node, value: list[Any], path: str) -> Iterator[FieldProblem]:
@@ -133,14 +153,34 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[FieldProblem
         yield FieldProblem(path, f"must be one of {', '.join(facts.words)}, is {shown(value)}{hint}")
     elif facts.max_length is not None and len(value) > facts.max_length:
         yield FieldProblem(path, f"must have at most {facts.max_length} characters, has {len(value)}")
+    elif facts.is_quantity and (found := _quantity_problem(value, path)):
+        yield found
+    elif facts.form and not matches(facts.form.pattern, value):
+        yield FieldProblem(path, f"must be {facts.form.words}, is {shown(value)}")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """As servers see it: `$` is the very end, not before a last line break, and digits are those of ASCII."""
+    return "\n" not in text and re.search(pattern, text, re.ASCII) is not None
+
+
+def _quantity_problem(value: str, path: str) -> FieldProblem | None:
+    """Its own words are better than those of the form."""
+    try:
+        amount = quantity.parse(value, path)
+    except Refused as refused:
+        return refused.problems[0]
+    return FieldProblem(path, f"must be at least 0, is {shown(value)}") if amount.nano < 0 else None
 
 
 def _number_problems(node: Node, value: int, path: str) -> Iterator[FieldProblem]:
     low, high = node.facts.minimum, node.facts.maximum
+    if node.facts.is_quantity:
+        high = quantity.LARGEST
     if (low is None or value >= low) and (high is None or value <= high):
         return
     # The largest number that fits is a limit, but not what somebody who wrote -1 wants to read.
-    is_plain_minimum = high == INT32_MAX and low is not None and value < low
+    is_plain_minimum = high in (INT32_MAX, quantity.LARGEST) and low is not None and value < low
     wanted = f"at least {low}" if is_plain_minimum else f"between {low} and {high}"
     yield FieldProblem(path, f"must be {wanted}, is {shown(value)}{_because(node)}")
 
@@ -161,3 +201,17 @@ def _child(path: str, name: str) -> str:
     if not plain:
         return f"{path}[{shown(name)}]"
     return f"{path}.{name}" if path else name
+
+
+def as_object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def as_whole(value: Any) -> int | None:
+    """Numbers that no field allows, and Python would refuse to print, are as good as none."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= 64
+    return value if is_whole else None

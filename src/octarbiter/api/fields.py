@@ -1,12 +1,10 @@
-"""What does each field of a TaskSet mean, in one sentence?
+"""What does each field of our kinds mean, in one sentence?
 
-Keys are `<type>.<field as users write it>`. `kubectl explain`, the CRD and the reference page print these sentences;
+Keys are `<type>.<field as users write it>`. `kubectl explain`, the CRDs and the reference pages print these sentences;
 a test fails when a field has none, or a sentence has no field.
 """
 
 from __future__ import annotations
-
-TASKSET = "One job of several roles, driven from Waiting through Running to Succeeded or Failed."
 
 MEANING: dict[str, str] = {
     "TaskSet.spec": "What should run.",
@@ -175,4 +173,82 @@ MEANING: dict[str, str] = {
     "FailedReplica.index": "The number of the replica.",
     "FailedReplica.exitCode": "The exit code of its main container.",
     "FailedReplica.message": "The end of its termination message.",
+    # Queue
+    "Queue.spec": "What the queue asks for, and how it shares with others.",
+    "Queue.status": "What the queue gets, and why; written by the arbitrator only.",
+    "QueueSpec.weight": "How much it counts beside others: with twice the weight it deserves twice the share.",
+    "QueueSpec.request": (
+        "What the queue asks for while it has no unfinished QueueJobs; with one or more it asks for what these ask for."
+    ),
+    "QueueSpec.parent": (
+        "The queue whose deserved resources this one shares with its siblings: a name in the same namespace or "
+        "namespace/name. Absent means the root, which has the whole cluster."
+    ),
+    "QueueSpec.guarantee": "What the queue is given first and what is never taken back, as far as it asks for it.",
+    "QueueSpec.capability": "What the queue never gets more of, for each resource that is named here.",
+    "QueueSpec.deserved": (
+        "What the queue is promised by the policy `capacity`, before the rest is shared by weight. "
+        "At least the guarantee, at most the capability."
+    ),
+    "QueueSpec.priority": "Under the policy `priority` a higher number is served first.",
+    "QueueSpec.reclaimable": "false: what the queue uses beyond what it deserves is not taken back.",
+    "QueueSpec.namespaceSelector": (
+        "One queue over several namespaces: those whose labels match, besides its own. Absent means its own only."
+    ),
+    "QueueSpec.policy": (
+        "How what this queue deserves is shared among its children: drf, hdrf, proportion, capacity, priority, fifo "
+        "or one of your own. Absent means as above it."
+    ),
+    "QueueSpec.oversubscription": (
+        "By resource, a factor from 1 to 100: the queue's ResourceQuota is written as allocated times this factor, "
+        "because its pods ask for more than they use."
+    ),
+    "ResourceList.resources": "By the name of the resource, a quantity such as 500m, 2 or 1Gi; 0 to 2^63-1.",
+    "LabelSelector.matchLabels": "Labels that must be there, with these values.",
+    "LabelSelector.matchExpressions": "Requirements that must be met, all of them.",
+    "Requirement.key": "The label.",
+    "Requirement.operator": "In, NotIn, Exists or DoesNotExist.",
+    "Requirement.values": "For In and NotIn, at least one; for the others none.",
+    "QueueStatus.observedGeneration": "The generation of the spec that this status answers to.",
+    "QueueStatus.demand": "What the queue asks for: its QueueJobs, or its request, or what it uses if that is more.",
+    "QueueStatus.deserved": "Its share of the cluster, by the policy.",
+    "QueueStatus.allocated": "What it may use now: as much of the deserved as others do not hold any more.",
+    "QueueStatus.used": "What its unfinished pods ask for, terminating ones included.",
+    "QueueStatus.preempting": "What it deserves and others still hold: deserved less allocated.",
+    "QueueStatus.share": "The largest share of the cluster that its allocated amounts make up, and of which resource.",
+    "QueueStatus.conditions": "Satisfied and Reclaiming, each with the sentence that explains the numbers.",
+    "ToldResources.resources": "By the name of the resource.",
+    # QueueJob
+    "QueueJob.spec": "What the job claims.",
+    "QueueJob.status": "What the job has got, and why; written by the arbitrator only.",
+    "QueueJobSpec.queue": (
+        "The name of its queue, in the same namespace or, failing that, one whose namespaceSelector covers it. "
+        "While there is no such queue the job waits."
+    ),
+    "QueueJobSpec.resourceunit": (
+        "What one unit needs, as {resources: {cpu: 1}} or {cpu: 1}; the job gets whole units only. "
+        "At least one amount is above 0."
+    ),
+    "QueueJobSpec.resourceno": "How many units the job asks for.",
+    "QueueJobSpec.minResourceno": (
+        "With fewer units than this it gets none; at most resourceno. Absent means 1: any number is welcome."
+    ),
+    "QueueJobSpec.priority": "In its queue, a higher number is served first; then the older job, then by name.",
+    "QueueJobSpec.workloadRef": (
+        "An object in the same namespace with spec.suspend, such as a TaskSet or a Job: it is started when the units "
+        "are allocated, and its end finishes the claim."
+    ),
+    "WorkloadRef.apiVersion": "Its apiVersion, such as batch/v1.",
+    "WorkloadRef.kind": "Its kind.",
+    "WorkloadRef.name": "Its name.",
+    "resourceunit.resources": "By the name of the resource, a quantity such as 500m, 2 or 1Gi.",
+    "resourceunit.cpu": "CPUs, where resources is left out; other names of resources may stand here as well.",
+    "resourceunit.memory": "Bytes, where resources is left out.",
+    "QueueJobStatus.observedGeneration": "The generation of the spec that this status answers to.",
+    "QueueJobStatus.allocated": "What it may use now: allocatedNo units.",
+    "QueueJobStatus.allocatedNo": "How many units it has.",
+    "QueueJobStatus.position": (
+        "Its place among those of its queue that do not have all they ask for, from 1; 0 or absent: it has."
+    ),
+    "QueueJobStatus.conditions": "Allocated, Started and Finished, each with the sentence that explains it.",
 }

@@ -1,7 +1,8 @@
 """Which rules relate several fields, in the words of the API server (CEL)?
 
-Limits, words and immutability of single fields are facts of `schema`; here is what needs an expression. `validation`
-states the same rules in Python, with better messages; tests hold the two together case by case.
+Limits, words, forms and immutability of single fields are `facts`; here is what needs an expression. `taskset_checks`
+and `arbitrator_checks` state the same rules in Python, with better messages; tests hold the two together case by case.
+Keys are names of types or of fields, as in `facts`.
 
 The server estimates the cost of an expression before it accepts it and counts the cost while it runs, so: `x in list`
 rather than `list.exists(...)`, and `'%d'.format([n])` rather than `string(n)`, which it takes for megabytes.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from octarbiter.api import schema, taskset
+from octarbiter.api import queue, taskset
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,11 +108,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
             forbidden=True,
         ),
     ),
-    "Role.name": (Rule(cel=f"self.matches('{schema.DNS_LABEL}')", message=f"must be {schema.DNS_LABEL_WORDS}"),),
     "Role": (
         Rule(
-            cel=f"self.name.size() + 1 + string(self.replicas - 1).size() <= {schema.MAX_HOSTNAME}",
-            message=f"the host name <name>-<index> must have at most {schema.MAX_HOSTNAME} characters",
+            cel=f"self.name.size() + 1 + string(self.replicas - 1).size() <= {taskset.MAX_HOSTNAME}",
+            message=f"the host name <name>-<index> must have at most {taskset.MAX_HOSTNAME} characters",
             field=".name",
         ),
         Rule(
@@ -145,6 +145,39 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(
             cel="has(self.exitCodes) != has(self.podReasons)",
             message="needs exactly one of exitCodes and podReasons",
+        ),
+    ),
+    "Queue": (
+        Rule(
+            cel=f"self.metadata.name.size() <= {queue.MAX_NAME}",
+            message=f"must have at most {queue.MAX_NAME} characters, because it is also a label",
+            field=".metadata.name",
+        ),
+        Rule(
+            cel="!has(self.spec.parent) || self.spec.parent != self.metadata.name",
+            message="a queue cannot be its own parent",
+            field=".spec.parent",
+        ),
+    ),
+    "Requirement": (
+        Rule(
+            cel="(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+            message="In and NotIn need values, Exists and DoesNotExist must not have any",
+            field=".values",
+        ),
+    ),
+    "QueueJobSpec": (
+        Rule(
+            cel="!has(self.minResourceno) || self.resourceno < 1 || self.minResourceno <= self.resourceno",
+            message="must be at most resourceno, or the job could never start",
+            explain="'must be at most resourceno, %d, or the job could never start'.format([self.resourceno])",
+            field=".minResourceno",
+        ),
+    ),
+    "QueueJobSpec.resourceunit": (
+        Rule(
+            cel="!has(self.resources) || !(has(self.cpu) || has(self.memory))",
+            message="the amounts stand either in resources or beside it, not both",
         ),
     ),
 }

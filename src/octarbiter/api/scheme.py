@@ -6,9 +6,11 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from octarbiter.api import core_kinds, taskset
+from octarbiter.api import arbitrator, core_kinds, queue, queuejob, taskset
 from octarbiter.api.meta import Object
 from octarbiter.api.pod import Pod
+from octarbiter.api.workload import Workload
+from octarbiter.api.workpod import WorkPod
 
 T = TypeVar("T", bound=Object, covariant=True)
 
@@ -43,11 +45,22 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
 
 
 PODS = Resource("", "v1", "Pod", "pods", True, Pod)
+WORKPODS = Resource("", "v1", "Pod", "pods", True, WorkPod)
 NODES = Resource("", "v1", "Node", "nodes", False, core_kinds.Node)
 CONFIGMAPS = Resource("", "v1", "ConfigMap", "configmaps", True, core_kinds.ConfigMap)
 SERVICES = Resource("", "v1", "Service", "services", True, core_kinds.Service)
 EVENTS = Resource("", "v1", "Event", "events", True, core_kinds.Event)
-NAMESPACES = Resource("", "v1", "Namespace", "namespaces", False, Object)
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", False, core_kinds.Namespace)
+RESOURCEQUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", True, core_kinds.ResourceQuota)
+JOBS = Resource("batch", "v1", "Job", "jobs", True, Workload)
+PRIORITYCLASSES = Resource(
+    "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, core_kinds.PriorityClass
+)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", True, core_kinds.Lease)
 CRDS = Resource("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False, Object)
 TASKSETS = Resource(taskset.GROUP, taskset.VERSION, taskset.KIND, "tasksets", True, taskset.TaskSet)
+QUEUES = Resource(arbitrator.GROUP, arbitrator.VERSION, queue.KIND, "queues", True, queue.Queue)
+QUEUEJOBS = Resource(arbitrator.GROUP, arbitrator.VERSION, queuejob.KIND, "queuejobs", True, queuejob.QueueJob)
+ARBITRATOR_TASKSETS = Resource(
+    arbitrator.GROUP, arbitrator.VERSION, queuejob.OLDER_KIND, "tasksets", True, queuejob.QueueJob
+)

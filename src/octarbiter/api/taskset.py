@@ -17,6 +17,7 @@ KIND = "TaskSet"
 MAX_REPLICAS = 10_000
 MAX_ROLES = 64
 MAX_NAME = 61
+MAX_HOSTNAME = 63
 FULL_STATUS_REPLICAS = 500
 """Up to so many replicas in all `replicaStatus` is complete; above, it lists the notable ones."""
 NOTABLE_REPLICAS = 100

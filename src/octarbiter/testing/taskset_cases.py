@@ -1,8 +1,6 @@
 """Which TaskSets must be refused, which accepted, and by whom for what?
 
-One table for everybody who checks TaskSets (the validator, the API server with our CRD, whoever comes next), so that
-they are held to the same answer. `fields` are the paths the validator names; `server_fields` those of the API server
-where it can only name the field above.
+Where a rule relates roles, the API server can only name the field above.
 """
 
 from __future__ import annotations
@@ -15,27 +13,9 @@ import msgspec
 
 from octarbiter.api import taskset
 from octarbiter.api.meta import Json
+from octarbiter.testing.cases import Bad, Change, bad
 
 Edit = Callable[[Json], None]
-
-
-class Bad(msgspec.Struct, frozen=True):
-    sentence: str
-    taskset: Json
-    fields: tuple[str, ...]
-    server_fields: tuple[str, ...]
-    is_strict: bool = False
-    """The server notices only when asked to be strict about unknown fields, as kubectl does, and then only that."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    sentence: str
-    before: Json
-    after: Json
-    fields: tuple[str, ...] = ()
-    """Empty: the change is allowed."""
-    server_fields: tuple[str, ...] = ()
-    status: Json | None = None
 
 
 def role(name: str, **fields: Any) -> Json:
@@ -50,10 +30,6 @@ def job(*roles: Json, name: str = "job", **fields: Any) -> Json:
         "metadata": {"name": name},
         "spec": {"roles": list(roles) or [role("ps"), role("worker", replicas=3)], **fields},
     }
-
-
-def _bad(sentence: str, obj: Json, *fields: str, server: Iterable[str] = (), is_strict: bool = False) -> Bad:
-    return Bad(sentence, obj, fields, tuple(server) or fields, is_strict)
 
 
 def _edited(obj: Json, edit: Edit) -> Json:
@@ -82,60 +58,56 @@ _ROLE = "spec.roles[1]"
 _RULE = f"{_ROLE}.failurePolicy.rules[0]"
 
 BAD: list[Bad] = [
-    _bad("no roles", {**job(), "spec": {"roles": []}}, "spec.roles"),
-    _bad("roles absent", {**job(), "spec": {}}, "spec.roles"),
-    _bad("a role given twice", job(role("ps"), role("ps")), "spec.roles[1]"),
-    _bad("a role name with upper case", job(role("Worker")), "spec.roles[0].name"),
-    _bad("a role name with a dot", job(role("a.b")), "spec.roles[0].name"),
-    _bad("a role name too long for a host name", job(role("a" * 62)), "spec.roles[0].name"),
-    _bad("a role name too long with the largest index", job(role("a" * 60, replicas=101)), "spec.roles[0].name"),
-    _bad("a role without a name", job({"template": role("x")["template"]}), "spec.roles[0].name"),
-    _bad("a role without a template", job({"name": "ps"}), "spec.roles[0].template"),
-    _bad("a name of 62 characters", job(name="a" * 62), "metadata.name"),
-    _bad("a name with upper case", job(name="Job"), "metadata.name"),
-    _bad("a name with a dot", job(name="a.b"), "metadata.name"),
-    _bad("0 replicas", job(role("ps", replicas=0)), "spec.roles[0].replicas"),
-    _bad("10,001 replicas", job(role("ps", replicas=10_001)), "spec.roles[0].replicas"),
-    _bad("replicas as text", job(role("ps", replicas="3")), "spec.roles[0].replicas"),
-    _bad("replicas with a fraction", job(role("ps", replicas=2.5)), "spec.roles[0].replicas"),
-    _bad(
+    bad("no roles", {**job(), "spec": {"roles": []}}, "spec.roles"),
+    bad("roles absent", {**job(), "spec": {}}, "spec.roles"),
+    bad("a role given twice", job(role("ps"), role("ps")), "spec.roles[1]"),
+    bad("a role name with upper case", job(role("Worker")), "spec.roles[0].name"),
+    bad("a role name with a dot", job(role("a.b")), "spec.roles[0].name"),
+    bad("a role name too long for a host name", job(role("a" * 62)), "spec.roles[0].name"),
+    bad("a role name too long with the largest index", job(role("a" * 60, replicas=101)), "spec.roles[0].name"),
+    bad("a role without a name", job({"template": role("x")["template"]}), "spec.roles[0].name"),
+    bad("a role without a template", job({"name": "ps"}), "spec.roles[0].template"),
+    bad("a name of 62 characters", job(name="a" * 62), "metadata.name"),
+    bad("a name with upper case", job(name="Job"), "metadata.name"),
+    bad("a name with a dot", job(name="a.b"), "metadata.name"),
+    bad("0 replicas", job(role("ps", replicas=0)), "spec.roles[0].replicas"),
+    bad("10,001 replicas", job(role("ps", replicas=10_001)), "spec.roles[0].replicas"),
+    bad("replicas as text", job(role("ps", replicas="3")), "spec.roles[0].replicas"),
+    bad("replicas with a fraction", job(role("ps", replicas=2.5)), "spec.roles[0].replicas"),
+    bad(
         "minSucceeded above replicas",
         _worker(completionPolicy={"minSucceeded": 4}),
         f"{_ROLE}.completionPolicy.minSucceeded",
     ),
-    _bad("minSucceeded 0", _worker(completionPolicy={"minSucceeded": 0}), f"{_ROLE}.completionPolicy.minSucceeded"),
-    _bad("maxFailed 0", _worker(completionPolicy={"maxFailed": 0}), f"{_ROLE}.completionPolicy.maxFailed"),
-    _bad("maxFailed -2", _worker(completionPolicy={"maxFailed": -2}), f"{_ROLE}.completionPolicy.maxFailed"),
-    _bad("maxFailed above replicas", _worker(completionPolicy={"maxFailed": 4}), f"{_ROLE}.completionPolicy.maxFailed"),
-    _bad("a negative delay", job(retryPolicy={"delay": -1}), "spec.retryPolicy.delay"),
-    _bad("a negative retry count", _worker(retryPolicy={"maxRetryCount": -1}), f"{_ROLE}.retryPolicy.maxRetryCount"),
-    _bad("a retry count beyond 32 bits", job(retryPolicy={"maxRetryCount": 2**31}), "spec.retryPolicy.maxRetryCount"),
-    _bad("retry as a word", job(retryPolicy={"retry": "always"}), "spec.retryPolicy.retry"),
-    _bad(
+    bad("minSucceeded 0", _worker(completionPolicy={"minSucceeded": 0}), f"{_ROLE}.completionPolicy.minSucceeded"),
+    bad("maxFailed 0", _worker(completionPolicy={"maxFailed": 0}), f"{_ROLE}.completionPolicy.maxFailed"),
+    bad("maxFailed -2", _worker(completionPolicy={"maxFailed": -2}), f"{_ROLE}.completionPolicy.maxFailed"),
+    bad("maxFailed above replicas", _worker(completionPolicy={"maxFailed": 4}), f"{_ROLE}.completionPolicy.maxFailed"),
+    bad("a negative delay", job(retryPolicy={"delay": -1}), "spec.retryPolicy.delay"),
+    bad("a negative retry count", _worker(retryPolicy={"maxRetryCount": -1}), f"{_ROLE}.retryPolicy.maxRetryCount"),
+    bad("a retry count beyond 32 bits", job(retryPolicy={"maxRetryCount": 2**31}), "spec.retryPolicy.maxRetryCount"),
+    bad("retry as a word", job(retryPolicy={"retry": "always"}), "spec.retryPolicy.retry"),
+    bad(
         "an unknown event",
         _worker(eventPolicy=[_event("RoleFaild", "TaskSetFailed")]),
         f"{_ROLE}.eventPolicy[0].event",
     ),
-    _bad("an unknown action", _worker(eventPolicy=[_event("RoleFailed", "Explode")]), f"{_ROLE}.eventPolicy[0].action"),
-    _bad(
+    bad("an unknown action", _worker(eventPolicy=[_event("RoleFailed", "Explode")]), f"{_ROLE}.eventPolicy[0].action"),
+    bad(
         "an event declared twice",
         _worker(eventPolicy=[_event("RoleFailed", "NoAction"), _event("RoleFailed", "TaskSetFailed")]),
         f"{_ROLE}.eventPolicy[1]",
     ),
-    _bad(
-        "an event without an action", _worker(eventPolicy=[{"event": "RoleFailed"}]), f"{_ROLE}.eventPolicy[0].action"
-    ),
-    _bad("a role that depends on itself", _worker(dependsOn=["worker"]), f"{_ROLE}.dependsOn"),
-    _bad(
-        "a role that depends on nobody known", _worker(dependsOn=["pss"]), f"{_ROLE}.dependsOn", server=["spec.roles"]
-    ),
-    _bad(
+    bad("an event without an action", _worker(eventPolicy=[{"event": "RoleFailed"}]), f"{_ROLE}.eventPolicy[0].action"),
+    bad("a role that depends on itself", _worker(dependsOn=["worker"]), f"{_ROLE}.dependsOn"),
+    bad("a role that depends on nobody known", _worker(dependsOn=["pss"]), f"{_ROLE}.dependsOn", server=["spec.roles"]),
+    bad(
         "two roles that wait for each other",
         job(role("a", dependsOn=["b"]), role("b", dependsOn=["a"])),
         "spec.roles[0].dependsOn",
         server=["spec.roles"],
     ),
-    _bad(
+    bad(
         "a circle behind other roles",
         job(
             role("x", dependsOn=["a"]),
@@ -146,47 +118,47 @@ BAD: list[Bad] = [
         "spec.roles[1].dependsOn",
         server=["spec.roles"],
     ),
-    _bad("a failure rule with an unknown action", _rule(action="Retry", exitCodes=[1]), f"{_RULE}.action"),
-    _bad("a failure rule with both criteria", _rule(action="Fail", exitCodes=[1], podReasons=["Evicted"]), _RULE),
-    _bad("a failure rule without criteria", _rule(action="Fail"), _RULE),
-    _bad("a failure rule for no exit code", _rule(action="Fail", exitCodes=[]), f"{_RULE}.exitCodes"),
-    _bad("a failure rule for no reason", _rule(action="Fail", podReasons=[]), f"{_RULE}.podReasons"),
-    _bad("a failure rule for exit code 0", _rule(action="Fail", exitCodes=[0]), f"{_RULE}.exitCodes[0]"),
-    _bad("a failure rule for exit code 256", _rule(action="Fail", exitCodes=[1, 256]), f"{_RULE}.exitCodes[1]"),
-    _bad("a negative deletion timeout", _worker(deletionTimeoutSeconds=-1), f"{_ROLE}.deletionTimeoutSeconds"),
-    _bad("restartPolicy Always", _pod(restartPolicy="Always"), "spec.roles[0].template.spec.restartPolicy"),
-    _bad("no containers", _pod(containers=[]), "spec.roles[0].template.spec.containers"),
-    _bad(
+    bad("a failure rule with an unknown action", _rule(action="Retry", exitCodes=[1]), f"{_RULE}.action"),
+    bad("a failure rule with both criteria", _rule(action="Fail", exitCodes=[1], podReasons=["Evicted"]), _RULE),
+    bad("a failure rule without criteria", _rule(action="Fail"), _RULE),
+    bad("a failure rule for no exit code", _rule(action="Fail", exitCodes=[]), f"{_RULE}.exitCodes"),
+    bad("a failure rule for no reason", _rule(action="Fail", podReasons=[]), f"{_RULE}.podReasons"),
+    bad("a failure rule for exit code 0", _rule(action="Fail", exitCodes=[0]), f"{_RULE}.exitCodes[0]"),
+    bad("a failure rule for exit code 256", _rule(action="Fail", exitCodes=[1, 256]), f"{_RULE}.exitCodes[1]"),
+    bad("a negative deletion timeout", _worker(deletionTimeoutSeconds=-1), f"{_ROLE}.deletionTimeoutSeconds"),
+    bad("restartPolicy Always", _pod(restartPolicy="Always"), "spec.roles[0].template.spec.restartPolicy"),
+    bad("no containers", _pod(containers=[]), "spec.roles[0].template.spec.containers"),
+    bad(
         "a pod without containers",
         job({"name": "ps", "template": {"spec": {}}}),
         "spec.roles[0].template.spec.containers",
     ),
-    _bad("a template without a pod", job({"name": "ps", "template": {}}), "spec.roles[0].template.spec"),
-    _bad(
+    bad("a template without a pod", job({"name": "ps", "template": {}}), "spec.roles[0].template.spec"),
+    bad(
         "two containers of one name",
         _pod(containers=[{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]),
         "spec.roles[0].template.spec.containers[1]",
     ),
-    _bad(
+    bad(
         "a container without a name",
         _pod(containers=[{"image": "x"}]),
         "spec.roles[0].template.spec.containers[0].name",
     ),
-    _bad("minAvailable 0", job(minAvailable=0), "spec.minAvailable"),
-    _bad("minAvailable above the sum of replicas", job(minAvailable=5), "spec.minAvailable"),
-    _bad("an unknown pod retention", job(podRetention="Some"), "spec.podRetention"),
-    _bad("a deadline of 0 seconds", job(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds"),
-    _bad("a negative time to live", job(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished"),
-    _bad("a suspend that is no boolean", job(suspend="yes"), "spec.suspend"),
-    _bad("an unknown field of the spec", job(retryPolcy={}), "spec.retryPolcy", is_strict=True),
-    _bad("an unknown field of a role", job(role("ps", replica=2)), "spec.roles[0].replica", is_strict=True),
-    _bad(
+    bad("minAvailable 0", job(minAvailable=0), "spec.minAvailable"),
+    bad("minAvailable above the sum of replicas", job(minAvailable=5), "spec.minAvailable"),
+    bad("an unknown pod retention", job(podRetention="Some"), "spec.podRetention"),
+    bad("a deadline of 0 seconds", job(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds"),
+    bad("a negative time to live", job(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished"),
+    bad("a suspend that is no boolean", job(suspend="yes"), "spec.suspend"),
+    bad("an unknown field of the spec", job(retryPolcy={}), "spec.retryPolcy", is_strict=True),
+    bad("an unknown field of a role", job(role("ps", replica=2)), "spec.roles[0].replica", is_strict=True),
+    bad(
         "an unknown field deep inside",
         _worker(completionPolicy={"maxFail": 1}),
         f"{_ROLE}.completionPolicy.maxFail",
         is_strict=True,
     ),
-    _bad(
+    bad(
         "seven mistakes at once",
         job(
             role("ps", replicas=0, completionPolicy={"maxFailed": 0}),

@@ -11,35 +11,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octarbiter.api import codec, defaults, rules, schema, taskset, validation
+from octarbiter.api import codec, defaults, facts, kinds, rules, taskset, validation
 from octarbiter.api.meta import Json
 from octarbiter.core.lifecycle import phases
 from octarbiter.runtime import manifest
-from octarbiter.testing import taskset_cases
+from octarbiter.testing import arbitrator_cases, taskset_cases
+from octarbiter.testing.arbitrator_cases import queue, queuejob
+from octarbiter.testing.cases import Bad, Change
 from octarbiter.testing.taskset_cases import job, role
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 def said(obj: Any) -> list[str]:
-    return [str(problem) for problem in validation.validate_taskset(obj)]
+    return [str(problem) for problem in validation.validate(obj)]
 
 
-@pytest.mark.parametrize("bad", taskset_cases.BAD, ids=lambda bad: bad.sentence)
-def test_a_bad_taskset_is_refused_with_each_field_and_no_other(bad: taskset_cases.Bad) -> None:
-    named = {problem.path for problem in validation.validate_taskset(bad.taskset)}
+BAD = [*taskset_cases.BAD, *arbitrator_cases.BAD]
+GOOD = taskset_cases.GOOD | arbitrator_cases.GOOD
+CHANGES = [*taskset_cases.CHANGES, *arbitrator_cases.CHANGES]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)
+def test_a_bad_object_is_refused_with_each_field_and_no_other(bad: Bad) -> None:
+    named = {problem.path for problem in validation.validate(bad.obj)}
 
     assert named == set(bad.fields)
 
 
-@pytest.mark.parametrize("good", taskset_cases.GOOD.values(), ids=taskset_cases.GOOD.keys())
-def test_a_good_taskset_is_accepted(good: Json) -> None:
+@pytest.mark.parametrize("good", GOOD.values(), ids=GOOD.keys())
+def test_a_good_object_is_accepted(good: Json) -> None:
     assert said(good) == []
 
 
-@pytest.mark.parametrize("change", taskset_cases.CHANGES, ids=lambda change: change.sentence)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.sentence)
 def test_a_change_is_refused_with_the_fields_that_must_not_change_or_else_accepted(
-    change: taskset_cases.Change,
+    change: Change,
 ) -> None:
     found = validation.validate_update(change.before, change.after, change.status)
 
@@ -79,6 +86,30 @@ def test_the_manuals_examples_are_valid(name: str) -> None:
         ({**job(), "metadata": {"generateName": "a" * 57}}, "metadata.generateName: must have at most 56 characters"),
         ({**job(), "metadata": {"generateName": "a.b-"}}, "no dots, because it is also a host name"),
         ([], "must be an object, is a list"),
+        (queue(request={"resources": {"cpu": "1.5.5"}}), 'spec.request.resources[cpu]: "1.5.5" is not a quantity'),
+        (queue(request={"resources": {"memory": "1GB"}}), "which is no suffix of quantities"),
+        (queue(request={"resources": {"cpu": -1}}), "spec.request.resources[cpu]: must be at least 0, is -1"),
+        (queue(request={"resources": {"cpu": "-1m"}}), 'spec.request.resources[cpu]: must be at least 0, is "-1m"'),
+        (queue(request={"resources": {"cpu": 10**5000}}), "is a number of more than 64 bits"),
+        (queue(request={"resources": {"cpu": 0.5}}), "must be a whole number or a string, is 0.5"),
+        (queue(request={"resource": {"cpu": 1}}), "spec.request.resource: unknown field; did you mean resources?"),
+        (
+            queue(guarantee={"resources": {"cpu": 2}}, capability={"resources": {"cpu": "1500m"}}),
+            "spec.guarantee.resources[cpu]: must be at most capability, 1500m; is 2",
+        ),
+        (queue(oversubscription={"cpu": "0.5"}), "must be a number from 1 to 100 with at most three decimals"),
+        (queue("q" * 70), "metadata.name: must have at most 63 characters, because it is also a label; has 70"),
+        (
+            {**queue(parent="team/q"), "metadata": {"name": "q", "namespace": "team"}},
+            "spec.parent: a queue cannot be its own parent",
+        ),
+        (queuejob(resourceno=2, minResourceno=3), "must be at most resourceno, 2, or the job could never start; is 3"),
+        (queuejob(resourceunit={"nvidia.com/gpu": "-1"}), "spec.resourceunit[nvidia.com/gpu]: must be at least 0"),
+        (
+            {**queue(), "apiVersion": "arbitrator.incubator.k8s.io/v2"},
+            'apiVersion: must be arbitrator.incubator.k8s.io/v1, is "arbitrator.incubator.k8s.io/v2"',
+        ),
+        ({**queue(), "kind": "Qeueu"}, "kind: must be one of TaskSet of octopus.openi.pcl.cn/v1alpha1, Queue of"),
     ],
 )
 def test_a_message_says_what_is_wrong_and_what_would_be_right(obj: Any, sentence: str) -> None:
@@ -104,7 +135,7 @@ def test_a_change_reports_the_mistakes_of_the_new_object_as_well() -> None:
 
 
 def test_the_longest_pod_name_is_a_legal_one() -> None:
-    number = schema.INT32_MAX
+    number = facts.INT32_MAX
     longest = f"{'t' * taskset.MAX_NAME}-{'r' * 58}-{number}-{number}-{taskset.MAX_REPLICAS - 1}"
 
     assert said(job(role("r" * 58, replicas=taskset.MAX_REPLICAS), name="t" * taskset.MAX_NAME)) == []
@@ -135,9 +166,9 @@ def test_defaults_leave_the_argument_and_what_was_stated_alone() -> None:
     assert "restartPolicy" not in second["template"]["spec"]
 
 
-# Any JSON at all, but with the words of a TaskSet in it, so that the search gets beyond the first check.
+# Any JSON at all, but with the words of our kinds in it, so that the search gets beyond the first check.
 _words = sorted(
-    {part for key in schema.FACTS for part in re.split(r"[.\[\]]+", key)} | {"spec", "status", "metadata", "name"}
+    {part for key in facts.FACTS for part in re.split(r"[.\[\]{}]+", key)} | {"spec", "status", "metadata", "name"}
 )
 _keys = st.sampled_from(_words) | st.text(max_size=5)
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.sampled_from(_words)
@@ -146,12 +177,12 @@ any_json = st.recursive(
 )
 
 
-_small = [obj for obj in taskset_cases.GOOD.values() if len(obj["spec"]["roles"]) < 5]
+_small = [obj for obj in GOOD.values() if len(obj.get("spec", {}).get("roles", ())) < 5]
 
 
 @st.composite
 def broken(draw: st.DrawFn) -> Json:
-    """A good TaskSet in which one place was overwritten with anything."""
+    """Something good in which one place was overwritten with anything."""
     obj = copy.deepcopy(draw(st.sampled_from(_small)))
     target: Any = obj
     while True:
@@ -168,7 +199,7 @@ def broken(draw: st.DrawFn) -> Json:
 @given(any_json, broken(), broken(), any_json)
 def test_no_json_makes_the_validator_fail(anything: Any, first: Json, second: Json, status: Any) -> None:
     for obj in (anything, first):
-        assert all(isinstance(problem.message, str) for problem in validation.validate_taskset(obj))
+        assert all(isinstance(problem.message, str) for problem in validation.validate(obj))
         validation.validate_update(obj, second, status)
         validation.validate_update(second, obj, status)
 
@@ -176,12 +207,13 @@ def test_no_json_makes_the_validator_fail(anything: Any, first: Json, second: Js
 @settings(max_examples=100, deadline=None)
 @given(broken())
 def test_what_the_validator_accepts_can_be_read_by_the_controller(obj: Json) -> None:
-    if not validation.validate_taskset(obj):
-        codec.decode(codec.encode({**defaults.with_defaults(obj), "status": {}}), taskset.TaskSet)
+    kind = kinds.meant(obj)
+    if kind is not None and not validation.validate(obj):
+        codec.decode(codec.encode({**defaults.with_defaults(obj), "status": {}}), kind.resource.type)
 
 
 _names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
-_counts = st.integers(0, schema.INT32_MAX)
+_counts = st.integers(0, facts.INT32_MAX)
 _retry = st.fixed_dictionaries({}, optional={"retry": st.booleans(), "maxRetryCount": _counts, "delay": _counts})
 _events = st.lists(
     st.fixed_dictionaries(
@@ -229,7 +261,7 @@ def good_tasksets(draw: st.DrawFn) -> Json:
         "queue": st.text(max_size=20),
         "priorityClassName": st.text(max_size=20),
         "minAvailable": st.integers(1, sum(role["replicas"] for role in roles)),
-        "activeDeadlineSeconds": st.integers(1, schema.INT32_MAX),
+        "activeDeadlineSeconds": st.integers(1, facts.INT32_MAX),
         "ttlSecondsAfterFinished": _counts,
         "podRetention": st.sampled_from(["All", "Failed", "None"]),
     }

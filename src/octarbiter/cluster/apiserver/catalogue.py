@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from octarbiter.api import taskset
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import kinds, status
 from octarbiter.cluster.apiserver.kinds import Resource
@@ -45,8 +46,8 @@ class Model(Protocol):
     def complete(self, obj: Json, old: Json | None) -> None:
         """What the server itself works out, after everybody else has written."""
 
-    def problems(self, obj: Json, old: Json | None) -> Sequence[status.Problem]:
-        """Why the object cannot be kept."""
+    def problems(self, obj: Json, old: Json | None, subresource: str = "") -> Sequence[status.Problem]:
+        """Why the object cannot be kept; `subresource`: through which door an update came."""
 
 
 class Scaling(msgspec.Struct, frozen=True):
@@ -126,7 +127,14 @@ class Catalogue:
                 versions = found.setdefault(served.resource.group, [])
                 if served.resource.version not in versions:
                     versions.append(served.resource.version)
-        return [Group(name, tuple(sorted(versions, key=version_rank))) for name, versions in found.items()]
+        groups = [Group(name, tuple(sorted(versions, key=version_rank))) for name, versions in found.items()]
+        return sorted(groups, key=self._turn)
+
+    def _turn(self, group: Group) -> tuple[bool, bool, str]:
+        """Built-in groups as they come, then custom ones by name, but first the one whose TaskSet is the usual one."""
+        if self.is_built_in(group.name):
+            return False, False, ""
+        return True, group.name != taskset.GROUP, group.name
 
     def in_version(self, group: str, version: str) -> list[Served]:
         found = [each for each in self.all() if (each.resource.group, each.resource.version) == (group, version)]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from octarbiter.api import errors
-from octarbiter.api.core_kinds import ConfigMap
+from octarbiter.api.core_kinds import ConfigMap, Namespace
 from octarbiter.api.meta import Json, Object
 from octarbiter.cluster.controllers import kinds
-from octarbiter.cluster.controllers.kinds import Namespace
 from octarbiter.runtime import cache, client, fairness
 
 ACCOUNT: Final = "default"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from octarbiter.api.core_kinds import Lease
+from octarbiter.api.core_kinds import Lease, Namespace, ResourceQuota
 from octarbiter.api.meta import Object
 from octarbiter.cluster.controllers import (
     accounts,
@@ -25,7 +25,7 @@ from octarbiter.cluster.controllers import (
     scheduler,
     telling,
 )
-from octarbiter.cluster.controllers.kinds import Budget, Crd, Job, Namespace, Node, Pod, ResourceQuota
+from octarbiter.cluster.controllers.kinds import Budget, Crd, Job, Node, Pod
 from octarbiter.runtime import client, controller, events, fairness, informer, telemetry
 
 GARBAGE_READS = 8

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from octarbiter.api import selectors
 from octarbiter.api.meta import Condition
-from octarbiter.cluster.controllers import selecting
 from octarbiter.cluster.controllers.kinds import Budget, BudgetStatus, Pod
 
 DISRUPTION_TIMEOUT = timedelta(minutes=2)
@@ -20,7 +20,7 @@ DISRUPTION_TIMEOUT = timedelta(minutes=2)
 
 def covers(budget: Budget, pod: Pod) -> bool:
     selector = budget.spec.selector
-    return selector is not None and selecting.matches(selector, pod.metadata.labels)
+    return selector is not None and selectors.matches(selector, pod.metadata.labels)
 
 
 def status(budget: Budget, pods: Iterable[Pod], now: datetime) -> BudgetStatus:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from octarbiter.api import codec
-from octarbiter.cluster.controllers import demand, selecting
-from octarbiter.cluster.controllers.kinds import Container, Node, NodeSelectorTerm, Pod, Taint, Toleration
+from octarbiter.api import codec, pod_requests
+from octarbiter.api.workpod import Container
+from octarbiter.cluster.controllers import selecting
+from octarbiter.cluster.controllers.kinds import Node, NodeSelectorTerm, Pod, Taint, Toleration
 
 Port = tuple[str, str, int]
 """Protocol, address, number."""
@@ -43,8 +44,7 @@ class Wish(Struct, frozen=True):
 
 def wish_of(pod: Pod) -> Wish:
     spec = pod.spec
-    counted = {name: demand.counted(name, nano) for name, nano in demand.requests(pod).items()}
-    amounts = {name: count for name, count in counted.items() if count > 0} | {PODS: 1}
+    amounts = pod_requests.requests(spec) | {PODS: 1}
     ports = tuple(sorted(set(_ports([*spec.containers, *_sidecars(pod)]))))
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required = affinity.required if affinity is not None else None
@@ -78,7 +78,7 @@ class Room:
 
     def set_node(self, node: Node | None) -> None:
         self.node = node
-        given = demand.amounts(node.status.allocatable) if node is not None else {}
+        given = pod_requests.amounts(node.status.allocatable) if node is not None else {}
         self.allocatable = {name: nano // (10**6 if name == "cpu" else 10**9) for name, nano in given.items()}
 
     def take(self, wish: Wish) -> None:

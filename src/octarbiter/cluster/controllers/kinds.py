@@ -7,34 +7,14 @@ from typing import Any
 
 from msgspec import field
 
-from octarbiter.api.core_kinds import ConfigMap, Lease, ObjectReference
+from octarbiter.api.core_kinds import ConfigMap, Lease, Namespace, ObjectReference, ResourceQuota
 from octarbiter.api.meta import Condition, Json, Noun, Object
 from octarbiter.api.pod import ContainerStatus
 from octarbiter.api.scheme import Resource
-
-Amounts = dict[str, str | int | float]
-"""Quantities by the name of the resource."""
-
+from octarbiter.api.selectors import LabelSelector, Requirement
+from octarbiter.api.workpod import Quantities, WorkPod, WorkPodSpec, WorkPodStatus
 
 # --- pods
-
-
-class Resources(Noun, frozen=True):
-    requests: Amounts = {}
-    limits: Amounts = {}
-
-
-class ContainerPort(Noun, frozen=True):
-    host_port: int = 0
-    host_ip: str = field(name="hostIP", default="")
-    protocol: str = "TCP"
-
-
-class Container(Noun, frozen=True):
-    name: str = ""
-    restart_policy: str = ""
-    resources: Resources = Resources()
-    ports: list[ContainerPort] = []
 
 
 class Toleration(Noun, frozen=True):
@@ -43,14 +23,6 @@ class Toleration(Noun, frozen=True):
     value: str = ""
     effect: str = ""
     toleration_seconds: int | None = None
-
-
-class Requirement(Noun, frozen=True):
-    """`key operator values`, of label selectors and of node affinity."""
-
-    key: str = ""
-    operator: str = ""
-    values: list[str] = []
 
 
 class NodeSelectorTerm(Noun, frozen=True):
@@ -70,39 +42,21 @@ class Affinity(Noun, frozen=True):
     node_affinity: NodeAffinity | None = None
 
 
-class SchedulingGate(Noun, frozen=True):
-    name: str = ""
-
-
-class PodSpec(Noun, frozen=True):
-    node_name: str = ""
-    scheduler_name: str = ""
-    containers: list[Container] = []
-    init_containers: list[Container] = []
-    overhead: Amounts = {}
-    resources: Resources | None = None
+class PodSpec(WorkPodSpec, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
-    scheduling_gates: list[SchedulingGate] = []
-    priority: int | None = None
-    priority_class_name: str = ""
     active_deadline_seconds: int | None = None
 
 
-class PodStatus(Noun, frozen=True):
-    phase: str = ""
+class PodStatus(WorkPodStatus, frozen=True):
     conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
 
 
-class Pod(Object, frozen=True):
+class Pod(WorkPod, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-
-    @property
-    def is_terminal(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
 
     def condition(self, type_: str) -> Condition | None:
         return next((found for found in self.status.conditions if found.type == type_), None)
@@ -134,7 +88,7 @@ class NodeCondition(Condition, frozen=True):
 
 class NodeStatus(Noun, frozen=True):
     conditions: list[NodeCondition] = []
-    allocatable: Amounts = {}
+    allocatable: Quantities = {}
 
 
 class Node(Object, frozen=True):
@@ -143,25 +97,6 @@ class Node(Object, frozen=True):
 
 
 # --- the rest
-
-
-class LabelSelector(Noun, frozen=True):
-    match_labels: dict[str, str] = {}
-    match_expressions: list[Requirement] = []
-
-
-class NamespaceSpec(Noun, frozen=True):
-    finalizers: list[str] = []
-
-
-class NamespaceStatus(Noun, frozen=True):
-    phase: str = ""
-    conditions: list[Condition] = []
-
-
-class Namespace(Object, frozen=True):
-    spec: NamespaceSpec = NamespaceSpec()
-    status: NamespaceStatus = NamespaceStatus()
 
 
 class JobSpec(Noun, frozen=True):
@@ -192,32 +127,6 @@ class JobStatus(Noun, frozen=True):
 class Job(Object, frozen=True):
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
-
-
-class ScopeRequirement(Noun, frozen=True):
-    scope_name: str = ""
-    operator: str = ""
-    values: list[str] = []
-
-
-class ScopeSelector(Noun, frozen=True):
-    match_expressions: list[ScopeRequirement] = []
-
-
-class QuotaSpec(Noun, frozen=True):
-    hard: Amounts = {}
-    scopes: list[str] = []
-    scope_selector: ScopeSelector | None = None
-
-
-class QuotaStatus(Noun, frozen=True):
-    hard: Amounts = {}
-    used: Amounts = {}
-
-
-class ResourceQuota(Object, frozen=True):
-    spec: QuotaSpec = QuotaSpec()
-    status: QuotaStatus = QuotaStatus()
 
 
 class BudgetSpec(Noun, frozen=True):

@@ -15,10 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from octarbiter.api import codec, errors
+from octarbiter.api.core_kinds import Namespace
 from octarbiter.api.meta import Json
 from octarbiter.cluster.controllers import discovery, emptying, kinds, outlines, writing
 from octarbiter.cluster.controllers.emptying import Left
-from octarbiter.cluster.controllers.kinds import Namespace
 from octarbiter.runtime import backoff, cache, client, clock, fairness, requests
 
 FINALIZER: Final = "kubernetes"

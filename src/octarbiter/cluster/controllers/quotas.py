@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from octarbiter.api import codec, errors
+from octarbiter.api import codec, errors, pod_requests
+from octarbiter.api.core_kinds import ResourceQuota
 from octarbiter.api.meta import Json, Noun
-from octarbiter.cluster.controllers import census, demand, kinds, usage
-from octarbiter.cluster.controllers.demand import Sums
-from octarbiter.cluster.controllers.kinds import Amounts, Pod, ResourceQuota, Resources
+from octarbiter.api.pod_requests import Sums
+from octarbiter.api.workpod import Quantities, Resources
+from octarbiter.cluster.controllers import census, kinds, usage
+from octarbiter.cluster.controllers.kinds import Pod
 from octarbiter.runtime import cache, client, fairness, requests
 
 BY_NAMESPACE: Final = "namespace"
@@ -124,7 +126,9 @@ class QuotaController:
             )
         if STORAGE in hard:
             claims = [codec.decode(item, _Claim) for item in await self._list("persistentvolumeclaims", namespace)]
-            found[STORAGE] = sum(demand.amounts(claim.spec.resources.requests).get("storage", 0) for claim in claims)
+            found[STORAGE] = sum(
+                pod_requests.amounts(claim.spec.resources.requests).get("storage", 0) for claim in claims
+            )
         return found
 
     async def _list(self, plural: str, namespace: str) -> list[Any]:
@@ -133,5 +137,5 @@ class QuotaController:
         return (await self._client.send(request, codec.RawList)).items
 
 
-def _same(one: Amounts | dict[str, str], other: Amounts) -> bool:
-    return demand.amounts(one) == demand.amounts(other)
+def _same(one: Quantities | dict[str, str], other: Quantities) -> bool:
+    return pod_requests.amounts(one) == pod_requests.amounts(other)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from octarbiter.api import quantity
-from octarbiter.cluster.controllers import demand, selecting
-from octarbiter.cluster.controllers.demand import Sums
+from octarbiter.api import pod_requests, quantity, selectors
+from octarbiter.api.core_kinds import QuotaSpec, ScopeRequirement
+from octarbiter.api.pod_requests import Sums
 from octarbiter.cluster.controllers.discovery import Name
-from octarbiter.cluster.controllers.kinds import Pod, QuotaSpec, Requirement, ScopeRequirement
+from octarbiter.cluster.controllers.kinds import Pod
 
 COMPUTE = ("cpu", "memory", "ephemeral-storage")
 COUNTED = ("services", "configmaps", "secrets", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas")
@@ -22,11 +22,11 @@ def of_pod(pod: Pod) -> Sums:
     if pod.is_terminal:
         return {}
     used = {PODS: ONE}
-    for name, nano in demand.requests(pod).items():
+    for name, nano in pod_requests.exact_requests(pod.spec).items():
         used[f"requests.{name}"] = nano
         if name in COMPUTE or name.startswith("hugepages-"):
             used[name] = nano
-    for name, nano in demand.limits(pod).items():
+    for name, nano in pod_requests.exact_limits(pod.spec).items():
         if name in COMPUTE:
             used[f"limits.{name}"] = nano
     return used
@@ -52,8 +52,8 @@ def _is_within(scope: ScopeRequirement, pod: Pod) -> bool:
             return not _is_best_effort(pod)
         case "PriorityClass":
             has = {"class": pod.spec.priority_class_name} if pod.spec.priority_class_name else {}
-            wanted = Requirement(key="class", operator=scope.operator, values=scope.values)
-            return selecting.meets([wanted], has)
+            wanted = selectors.Requirement(key="class", operator=scope.operator, values=scope.values)
+            return selectors.meets([wanted], has)
         case _:
             return False
 
@@ -62,7 +62,7 @@ def _is_best_effort(pod: Pod) -> bool:
     """No container asks for or is limited in CPU or memory."""
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         for given in (container.resources.requests, container.resources.limits):
-            if any(nano > 0 for name, nano in demand.amounts(given).items() if name in ("cpu", "memory")):
+            if any(nano > 0 for name, nano in pod_requests.amounts(given).items() if name in ("cpu", "memory")):
                 return False
     return True
 
@@ -96,4 +96,6 @@ def used(
             sums[name] = count(resource) * ONE
         elif name in special:
             sums[name] = special[name]
-    return {name: str(quantity.Quantity(nano, demand.parsed(spec.hard[name]).family)) for name, nano in sums.items()}
+    return {
+        name: str(quantity.Quantity(nano, pod_requests.parsed(spec.hard[name]).family)) for name, nano in sums.items()
+    }

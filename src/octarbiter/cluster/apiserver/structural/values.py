@@ -65,6 +65,8 @@ def _wrong(problem: Problem) -> Outcome:
 
 
 _NONE = Outcome([], 0)
+_EXACT = 2**53
+"""Beyond this not every whole number is one of those that a server without long integers can tell apart."""
 
 
 def _type(value: Any, schema: Json, path: str) -> Outcome:
@@ -75,7 +77,7 @@ def _type(value: Any, schema: Json, path: str) -> Outcome:
     actual, actual_format = _type_of(value)
     if value is None:
         return _FINE if not allowed or schema.get("nullable") else _type_problem(path, ",".join(allowed), actual)
-    whole = actual == "number" and "integer" in allowed and float(value).is_integer()
+    whole = actual == "number" and "integer" in allowed and abs(value) < _EXACT and float(value).is_integer()
     fits = actual in allowed or whole or (actual == "integer" and "number" in allowed)
     if format and not isinstance(value, str | list) and not fits:
         return _type_problem(path, format, actual_format)
@@ -108,9 +110,9 @@ def _type_of(value: Any) -> tuple[str, str]:
         return "boolean", ""
     if isinstance(value, str):
         return "string", ""
-    if isinstance(value, int):
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
         return "integer", "int64"
-    if isinstance(value, float):
+    if isinstance(value, int | float):
         return "number", "float64"
     return ("array", "") if isinstance(value, list) else ("object", "")
 

@@ -1,15 +1,17 @@
 """How much does a pod ask for, as a whole?
 
-Sums are in nano-units, so they are exact; `counted` makes of them the whole numbers that schedulers compare: CPU in
-thousandths, everything else in units, rounded up."""
+Sums are in nano-units, so they are exact; `requests` makes of them the whole numbers that schedulers compare, rounded
+up.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
 
-from octarbiter.api import errors, quantity
-from octarbiter.cluster.controllers.kinds import Amounts, Container, Pod, Resources
+from octarbiter.api import errors, quantity, resources
+from octarbiter.api.resources import Amounts
+from octarbiter.api.workpod import Container, Quantities, Resources, WorkPodSpec
 
 Sums = dict[str, int]
 """Nano-units by the name of the resource: exact."""
@@ -27,26 +29,25 @@ def parsed(value: str | int | float) -> quantity.Quantity:
         return quantity.Quantity(0)
 
 
-def counted(name: str, nano: int) -> int:
-    """The number schedulers compare."""
-    return -(-nano // 10**6) if name == "cpu" else -(-nano // quantity.NANO)
-
-
 def amounts(given: Mapping[str, str | int | float]) -> Sums:
     return {name: parsed(value).nano for name, value in given.items()}
 
 
-def requests(pod: Pod) -> Sums:
-    return _whole(pod, lambda resources: resources.requests)
+def requests(spec: WorkPodSpec) -> Amounts:
+    """In canonical units, without zeros."""
+    return {name: resources.counted(name, nano) for name, nano in exact_requests(spec).items() if nano > 0}
 
 
-def limits(pod: Pod) -> Sums:
-    return _whole(pod, lambda resources: resources.limits)
+def exact_requests(spec: WorkPodSpec) -> Sums:
+    return _whole(spec, lambda container: container.requests)
 
 
-def _whole(pod: Pod, part: Callable[[Resources], Amounts]) -> Sums:
+def exact_limits(spec: WorkPodSpec) -> Sums:
+    return _whole(spec, lambda container: container.limits)
+
+
+def _whole(spec: WorkPodSpec, part: Callable[[Resources], Quantities]) -> Sums:
     """Containers run together, init containers one after the other before them; sidecars beside both."""
-    spec = pod.spec
     together: Sums = {}
     for container in spec.containers:
         _add(together, _of(container, part))
@@ -68,7 +69,7 @@ def _whole(pod: Pod, part: Callable[[Resources], Amounts]) -> Sums:
     return together
 
 
-def _of(container: Container, part: Callable[[Resources], Amounts]) -> Sums:
+def _of(container: Container, part: Callable[[Resources], Quantities]) -> Sums:
     return amounts(part(container.resources))
 
 
