@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from octarbiter.api import crd, scheme
+from octarbiter.api import crd, kinds, scheme
 from octarbiter.api import taskset as api
 from octarbiter.core.lifecycle import names, objects
 from octarbiter.runtime import client as clients
@@ -373,7 +373,7 @@ def main() -> None:
         controlplane.ControlPlane() as plane,
         fakenodes.FakeNodes(plane, NODES, cpu="1000", memory="4Ti", pods=PODS_PER_NODE) as _,
     ):
-        plane.kubectl("apply", "-f", "-", input=yaml.safe_dump(crd.render()))
+        plane.kubectl("apply", "-f", "-", input=yaml.safe_dump(crd.render(kinds.TASKSET)))
         plane.kubectl("wait", "--for=condition=Established", f"crd/{scheme.TASKSETS.plural}.{scheme.TASKSETS.group}")
         rows = asyncio.run(measure(args, plane))
     print(table(rows))

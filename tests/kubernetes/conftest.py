@@ -6,10 +6,16 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from arbitration_fixture import arbitrated_bed as arbitrated_bed
+from arbitration_fixture import arbitrator as arbitrator
+from arbitration_fixture import small_bed as small_bed
+from arbitration_fixture import small_embedded_bed as small_embedded_bed
+from arbitration_fixture import stage as stage
 from real_node_fixture import real_bed as real_bed
 from taskset_fixture import any_bed as any_bed
 from taskset_fixture import controller as controller
 from taskset_fixture import embedded_bed as embedded_bed
+from taskset_fixture import interruptible_bed as interruptible_bed
 from taskset_fixture import observer as observer
 from taskset_fixture import real_controller as real_controller
 from taskset_fixture import real_observer as real_observer
@@ -24,9 +30,8 @@ _PROBLEM = pytest.StashKey[str]()
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before the first test: it takes longer than any one test may."""
-    needed = any(
-        {"any_bed", "bed", "programs", "real_bed"} & set(getattr(item, "fixturenames", ())) for item in session.items
-    )
+    beds = {"any_bed", "arbitrated_bed", "bed", "programs", "real_bed"}
+    needed = any(beds & set(getattr(item, "fixturenames", ())) for item in session.items)
     if not needed or session.config.option.collectonly:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")

@@ -26,7 +26,7 @@ from sweep_controllers import LEASE_S, Controller
 from sweep_meddling import Script, Somebody
 from sweep_observer import TASKSETS, Observer, Seen
 
-from octarbiter.api import crd
+from octarbiter.api import crd, kinds
 from octarbiter.testing.kubernetes import connection, controlplane
 
 Json = dict[str, Any]
@@ -344,7 +344,7 @@ class CrashSweep:
 
 
 def _install_crd(control_plane: controlplane.ControlPlane) -> None:
-    manifest = yaml.safe_dump(crd.render())
+    manifest = yaml.safe_dump(crd.render(kinds.TASKSET))
     control_plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest)
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:

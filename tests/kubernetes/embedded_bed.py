@@ -3,9 +3,13 @@
 import subprocess
 from types import SimpleNamespace, TracebackType
 from typing import Self
+from urllib.parse import urlsplit
+
+import yaml
+from relay import Relay
 
 from octarbiter.testing.cluster import EmbeddedCluster
-from octarbiter.testing.kubernetes import build
+from octarbiter.testing.kubernetes import build, certificates
 from octarbiter.testing.kubernetes.controlplane import KubectlFailed
 from octarbiter.testing.kubernetes.fakenodes import FakeNodes
 
@@ -34,6 +38,29 @@ class EmbeddedPlane(EmbeddedCluster):
         return done
 
 
+class InterruptiblePlane(EmbeddedPlane):
+    """Those who come with its kubeconfig can be cut off. The cluster's own parts are not, nor are those who test."""
+
+    def start(self) -> None:
+        super().start()
+        self._relay = Relay(urlsplit(self.url).port or 0)
+        self._relay.open()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._relay.port}"
+        self.kubeconfig = self.directory / "relayed.kubeconfig"
+        certificates.write_secret(self.kubeconfig, yaml.safe_dump(config).encode())
+
+    def stop(self) -> None:
+        self._relay.end()
+        super().stop()
+
+    def stop_apiserver(self) -> None:
+        self._relay.close()
+
+    def start_apiserver(self) -> None:
+        self._relay.open()
+
+
 class EmbeddedNodes(FakeNodes):
     """Nodes that the cluster itself pretends to have."""
 
@@ -42,8 +69,10 @@ class EmbeddedNodes(FakeNodes):
 
 
 class EmbeddedBed:
-    def __init__(self, *, fake_nodes: int, resources: dict[str, str]) -> None:
-        self.control_plane = EmbeddedPlane(nodes=fake_nodes, resources=resources, services=False)
+    def __init__(
+        self, *, fake_nodes: int, resources: dict[str, str] | None = None, kind: type[EmbeddedPlane] = EmbeddedPlane
+    ) -> None:
+        self.control_plane = kind(nodes=fake_nodes, resources=resources, services=False)
         self.fake_nodes = EmbeddedNodes(self.control_plane, 0)  # type: ignore[arg-type]  # as much of one as it needs
 
     def __enter__(self) -> Self:

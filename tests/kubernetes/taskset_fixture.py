@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 import yaml
-from embedded_bed import EmbeddedBed
+from embedded_bed import EmbeddedBed, InterruptiblePlane
 from eventual import eventually
 from taskset_bench import Bench
 from taskset_observer import Observer
 
-from octarbiter.api import crd, scheme
+from octarbiter.api import crd, kinds, scheme
 from octarbiter.cli import installation
 from octarbiter.testing.kubernetes import certificates, processes
 from octarbiter.testing.kubernetes.bed import Testbed
@@ -125,7 +125,7 @@ def _install(bed: Testbed) -> None:
     plane = bed.control_plane
     account = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ACCOUNT}]
     objects: list[Any] = [
-        crd.render(),
+        crd.render(kinds.TASKSET),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ACCOUNT}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": ACCOUNT}},
     ]
@@ -136,7 +136,7 @@ def _install(bed: Testbed) -> None:
         objects.append(head | {"kind": kind, "rules": rules})
         objects.append(head | {"kind": f"{kind}Binding", "roleRef": reference, "subjects": account})
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=yaml.safe_dump_all(objects))
-    plane.kubectl("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=60s")
+    plane.kubectl("wait", "--for=condition=Established", f"crd/{kinds.TASKSET.definition}", "--timeout=60s")
     token = plane.kubectl("create", "token", ACCOUNT, f"--namespace={ACCOUNT}", "--duration=24h").stdout.strip()
     content = yaml.safe_load(plane.kubeconfig.read_text())
     content["users"][0]["user"] = {"token": token}
@@ -165,10 +165,18 @@ def embedded_bed(programs: None) -> Iterator[EmbeddedBed]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def interruptible_bed(programs: None) -> Iterator[EmbeddedBed]:
+    """Embedded, too; its API server can be away for a while."""
+    with EmbeddedBed(fake_nodes=5, kind=InterruptiblePlane) as made:
+        yield made
+
+
 @pytest.fixture(scope="module", params=["kubernetes", "embedded"])
 def any_bed(request: pytest.FixtureRequest) -> Testbed:
     """The same tests on a real Kubernetes and on the embedded cluster."""
-    found: Testbed = request.getfixturevalue({"kubernetes": "bed", "embedded": "embedded_bed"}[request.param])
+    fixtures = {"kubernetes": "bed", "embedded": "embedded_bed", "interruptible": "interruptible_bed"}
+    found: Testbed = request.getfixturevalue(fixtures[request.param])
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from octarbiter.testing.kubernetes import build, versions
+from octarbiter.testing.kubernetes import build, kubectls, versions
 
 _GO = """#!/bin/sh
 case "$1" in
@@ -121,3 +121,35 @@ def test_the_modules_pin_the_versions_that_are_announced() -> None:
     needed = [re.search(r"^go (\d+)\.(\d+)\.(\d+)$", text, re.MULTILINE) for text in pinned.values()]
     assert max(tuple(int(part) for part in found.groups()) for found in needed if found) == versions.GO_MINIMUM
     assert announced >= versions.GO_MINIMUM
+
+
+def test_a_kubectl_of_another_version_is_built_once_and_found_again(go: FakeGo) -> None:
+    assert kubectls.found() == {}
+    made = kubectls.ensure(["1.27", "1.30"])
+
+    assert kubectls.ensure(["1.30"]) == {"1.30": made["1.30"]}
+    assert kubectls.found() == made
+    assert made["1.27"] != made["1.30"]
+    assert go.built == [".", "."]
+
+
+def test_kubectls_are_asked_for_by_minor_version() -> None:
+    assert kubectls.named("1.30, 1.27,") == ["1.27", "1.30"]
+    assert kubectls.named(f"{versions.MINOR},1.30") == ["1.30"]
+    assert kubectls.named("all") == list(kubectls.MINORS)
+    assert kubectls.named("") == []
+    with pytest.raises(ValueError, match=r"no kubectl 1\.2: there are 1\.27, "):
+        kubectls.named("1.2")
+
+
+def test_there_is_a_kubectl_of_every_minor_version_and_its_module_file_pins_it() -> None:
+    minors = sorted(int(minor.removeprefix("1.")) for minor in (*kubectls.MINORS, versions.MINOR))
+    assert minors == list(range(27, minors[-1] + 1))
+    modules = Path(build.__file__).parent / "gomod" / "kubectl"
+    for minor, version in kubectls.MINORS.items():
+        pinned = (modules / f"v{minor}.mod").read_text()
+        assert f"k8s.io/kubectl v0{version.removeprefix('v1')}\n" in pinned
+        assert f"k8s.io/kubectl v0{version.removeprefix('v1')} h1:" in (modules / f"v{minor}.sum").read_text()
+        needed = re.search(r"^go ([\d.]+)$", pinned, re.MULTILINE)
+        assert needed is not None
+        assert tuple(int(part) for part in needed[1].split(".")) <= versions.GO_MINIMUM

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from octo_runner import Octo, job, kubeconfig_of_account
 
-from octarbiter.api import crd, scheme
+from octarbiter.api import kinds, scheme
 from octarbiter.cli import installation
 from octarbiter.cli.exits import Exit
 from octarbiter.testing.kubernetes.controlplane import ControlPlane
@@ -119,7 +119,7 @@ def test_installing_again_changes_nothing_and_an_upgrade_changes_what_it_must(in
         generations.append(installed.request("GET", path)["metadata"]["generation"])
 
     assert generations == [1, 1, 2]
-    assert installed.request("GET", scheme.CRDS.path(name=crd.NAME))["metadata"]["generation"] == 1
+    assert installed.request("GET", scheme.CRDS.path(name=kinds.TASKSET.definition))["metadata"]["generation"] == 1
 
 
 def test_kubectl_takes_the_printed_manifest_and_restricted_namespaces_admit_the_controller(

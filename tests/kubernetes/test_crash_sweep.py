@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import sweep_cases
 from crash_sweep import CrashSweep
+from embedded_bed import EmbeddedBed
 
 from octarbiter.testing.kubernetes.bed import Testbed
 
@@ -13,9 +14,12 @@ SEED = 20
 
 
 @pytest.mark.timeout(900)
-def test_kills_at_random_moments_change_neither_outcomes_nor_counters_and_never_double_a_pod(programs: None) -> None:
+@pytest.mark.parametrize("kind", [Testbed, EmbeddedBed], ids=["kubernetes", "embedded"])
+def test_kills_at_random_moments_change_neither_outcomes_nor_counters_and_never_double_a_pod(
+    programs: None, kind: type[Testbed]
+) -> None:
     # A bed of its own: in the shared one another controller, which nobody kills, would do all the work.
-    with Testbed(fake_nodes=5) as bed:
+    with kind(fake_nodes=5) as bed:
         outcome = CrashSweep(bed.control_plane, kills=KILLS, seed=SEED, say=print).run()
     print(outcome)
 

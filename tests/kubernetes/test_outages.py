@@ -16,23 +16,25 @@ from octarbiter.testing.kubernetes.bed import Testbed
 
 pytestmark = [
     pytest.mark.xdist_group("bed"),
-    # The embedded cluster is one process: it goes away and comes back as a whole, and has tests of its own for that.
-    pytest.mark.parametrize("any_bed", ["kubernetes"], indirect=True),
+    pytest.mark.parametrize("any_bed", ["kubernetes", "interruptible"], indirect=True),
 ]
 
 # Replica 0 succeeds, replica 1 fails with exit code 1, and so on.
 BY_INDEX = {fakepods.EXIT_CODE: "$(TASKROLE_REPLICA_INDEX)"}
 
 
-def test_the_observer_sees_two_pods_of_one_replica(bed: Testbed, namespace: str, observer: Observer) -> None:
+def test_the_observer_sees_two_pods_of_one_replica(any_bed: Testbed, observer: Observer) -> None:
     """Else the other tests would prove little."""
+    plane = any_bed.control_plane
+    namespace = plane.create_namespace()
     replica = {"TaskSet": "job", "PodTaskRole": "worker", "PodTaskIndex": "0", names.UID_LABEL: "uid"}
     for name in ("one", "two"):
         container = {"name": "main", "image": "busybox"}
         pod = {"metadata": {"name": name, "labels": replica}, "spec": {"containers": [container]}}
-        bed.control_plane.request("POST", scheme.PODS.path(namespace), pod)
+        plane.request("POST", scheme.PODS.path(namespace), pod)
 
     assert observer.doubles(namespace)[0].endswith(": one, two")
+    plane.request("DELETE", scheme.NAMESPACES.path(name=namespace))
 
 
 def test_when_the_leader_is_killed_the_stand_by_goes_on_where_it_was(tasksets: Bench, controller: Controller) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from octarbiter.cli import access
+from octarbiter.cli import access, settings_flags
 from octarbiter.runtime import settings as options
 
 
@@ -29,14 +29,4 @@ def command(**flags: Any) -> None:
     sys.exit(manager.main(chosen, access.connection(), assembly.add_taskset_controller))
 
 
-for _option in options.options():
-    _names = f"{_option.flag}/--no-{_option.flag[2:]}" if isinstance(_option.default, bool) else _option.flag
-    _given = ["-n", _names] if _option.name == "namespace" else [_names]
-    command.params.append(
-        click.Option(
-            [*_given, _option.name],
-            default=None,
-            help=f"{_option.doc} [default: {_option.default if _option.default != '' else 'empty'}]",
-            type=click.Choice(_option.choices) if _option.choices else None,
-        )
-    )
+settings_flags.add(command, options.Settings)

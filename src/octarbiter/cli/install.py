@@ -26,9 +26,14 @@ IMAGE = f"octarbiter:{octarbiter.__version__}"
     help="How many controllers: one leads, the others stand by.",
 )
 @click.option("--crds-only", is_flag=True, help="Only the CRDs, for who runs `octo controller` elsewhere.")
+@click.option(
+    "--arbitrator-taskset",
+    is_flag=True,
+    help="Also the older name of QueueJob, TaskSet of arbitrator.incubator.k8s.io; `kubectl get taskset` will mean it.",
+)
 @access.namespace("Namespace of the controller; else octarbiter-system.")
 @access.options
-def command(apply: bool, image: str, replicas: int, crds_only: bool) -> None:
+def command(apply: bool, image: str, replicas: int, crds_only: bool, arbitrator_taskset: bool) -> None:
     """Print or apply what a cluster needs to run TaskSets.
 
     The CRDs, and a controller with its namespace, service account and rights. Can be repeated, also to upgrade.
@@ -36,7 +41,12 @@ def command(apply: bool, image: str, replicas: int, crds_only: bool) -> None:
     from octarbiter.cli import installation, text
 
     namespace = access.chosen("namespace") or installation.NAMESPACE
-    objects = installation.crds() if crds_only else installation.objects(image, namespace, replicas)
+    if arbitrator_taskset:
+        click.echo(installation.ARBITRATOR_TASKSET_WARNING, err=True)
+    if crds_only:
+        objects = installation.crds(arbitrator_taskset=arbitrator_taskset)
+    else:
+        objects = installation.objects(image, namespace, replicas, arbitrator_taskset=arbitrator_taskset)
     if not apply:
         click.echo(text.objects(objects, "yaml"), nl=False)
         return

@@ -6,9 +6,10 @@ API server for every one of them, and for some that must not be there.
 
 from __future__ import annotations
 
-from octarbiter.api import crd, scheme, taskset
+from octarbiter.api import crd, kinds
 from octarbiter.api.meta import Json
 from octarbiter.runtime import settings
+from octarbiter.services import rights
 
 NAME = "octarbiter-controller"
 NAMESPACE = "octarbiter-system"
@@ -19,52 +20,26 @@ USER = 65532
 _LABELS = {"app.kubernetes.io/name": "octarbiter", "app.kubernetes.io/component": "controller"}
 _LEASE = settings.Settings().lease_name
 
-RULES: list[Json] = [
-    # What it works on. Deletion: ttlSecondsAfterFinished.
-    {"apiGroups": [taskset.GROUP], "resources": ["tasksets"], "verbs": ["get", "list", "watch", "delete"]},
-    {"apiGroups": [taskset.GROUP], "resources": ["tasksets/status"], "verbs": ["patch"]},
-    # Owner references that block the owner's deletion are a right of their own where
-    # OwnerReferencesPermissionEnforcement is on: a TaskSet owns control units, these own pods and Services.
-    {"apiGroups": [taskset.GROUP], "resources": ["tasksets/finalizers"], "verbs": ["update"]},
-    {"apiGroups": [""], "resources": ["configmaps/finalizers"], "verbs": ["update"]},
-    # What it makes and removes; `get` to see whether something of the same name is its own.
-    {
-        "apiGroups": [""],
-        "resources": ["pods"],
-        "verbs": ["get", "list", "watch", "create", "delete", "deletecollection"],
-    },
-    # Control units, which are never changed, and the lists of replicas of large TaskSets, which are (patch).
-    {
-        "apiGroups": [""],
-        "resources": ["configmaps"],
-        "verbs": ["get", "list", "watch", "create", "patch", "delete"],
-    },
-    # A Service goes with the control unit that owns it.
-    {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch", "create"]},
-    # Is the node of a pod that should go still Ready?
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
-    {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
-]
+ARBITRATOR_TASKSET_WARNING = (
+    "Warning: a server lists groups by name, and of two kinds called TaskSet kubectl takes the first: `kubectl get "
+    f"taskset` will mean {kinds.OLDER_TASKSET.definition}. Say `ts` or `{kinds.TASKSET.definition}` for the jobs."
+)
 
-LEASE_RULES: list[Json] = [
-    {"apiGroups": [scheme.LEASES.group], "resources": ["leases"], "verbs": ["create"]},
-    {
-        "apiGroups": [scheme.LEASES.group],
-        "resources": ["leases"],
-        "resourceNames": [_LEASE],
-        "verbs": ["get", "update"],
-    },
-]
+RULES = rights.TASKSET_CONTROLLER
+LEASE_RULES = rights.lease(_LEASE)
 
 
-def crds() -> list[Json]:
-    return [crd.render()]
+def crds(*, arbitrator_taskset: bool = False) -> list[Json]:
+    """`arbitrator_taskset`: also the older name of QueueJob."""
+    return [crd.render(kind) for kind in (kinds.ALL if arbitrator_taskset else kinds.INSTALLED)]
 
 
-def objects(image: str, namespace: str = NAMESPACE, replicas: int = 2) -> list[Json]:
+def objects(
+    image: str, namespace: str = NAMESPACE, replicas: int = 2, *, arbitrator_taskset: bool = False
+) -> list[Json]:
     """In the order in which they can be created."""
     return [
-        *crds(),
+        *crds(arbitrator_taskset=arbitrator_taskset),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(namespace)},
         _role("ClusterRole", "", RULES),

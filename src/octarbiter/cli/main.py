@@ -30,6 +30,7 @@ COMMANDS = {
     "delete": "Delete TaskSets, by name or as files name them.",
     "install": "Print or apply what a cluster needs to run TaskSets.",
     "controller": "Run the TaskSet controller until it is told to stop (SIGTERM, Ctrl-C).",
+    "arbitrator": "Run the arbitrator until it is told to stop (SIGTERM, Ctrl-C).",
     "testbed": "A real Kubernetes on this machine, with fake nodes, to try things on.",
     "completion": "Print the completion script for a shell.",
 }

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from octarbiter.api import codec, schema
+from octarbiter.api import codec, facts
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
@@ -23,7 +23,7 @@ REPLICAS = 20
 PODS = 10
 EVENTS = 20
 LONGEST_MESSAGE = 200
-_USUAL = schema.DEFAULT_EVENT_POLICY
+_USUAL = facts.DEFAULT_EVENT_POLICY
 """What an event means where nobody has said otherwise; not worth a word."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import click
@@ -61,5 +62,7 @@ def command(
         access.run(deed)
         return
     settings = pretending.settings(nodes, resources, pretend)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))  # these, too, leave nothing behind
     with embedding.private(settings, keep=keep) as kubeconfig:
         access.run(deed, kubeconfig=str(kubeconfig))

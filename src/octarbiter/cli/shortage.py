@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from octarbiter.api import quantity
-from octarbiter.cluster.controllers import demand
+from octarbiter.api import pod_requests, quantity
 from octarbiter.cluster.controllers.kinds import Node, Pod
 
 
@@ -34,8 +33,8 @@ class Shortage(msgspec.Struct, frozen=True):
 
 def find(pods: Sequence[Pod], nodes: Sequence[Node]) -> list[Shortage]:
     """By resource, in the order of their names."""
-    asked = [demand.requests(pod) for pod in pods if not pod.spec.node_name and not pod.is_terminal]
-    have = [demand.amounts(node.status.allocatable) for node in nodes]
+    asked = [pod_requests.exact_requests(pod.spec) for pod in pods if not pod.spec.node_name and not pod.is_terminal]
+    have = [pod_requests.amounts(node.status.allocatable) for node in nodes]
     found = []
     for resource in sorted({name for requests in asked for name in requests}):
         amounts = [requests[resource] for requests in asked if requests.get(resource)]

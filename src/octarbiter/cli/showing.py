@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -41,7 +42,9 @@ def manner(*, logs: bool, as_json: bool) -> Manner:
         return _Json()
     if logs:
         return _Lines(wants_logs=True)
-    return _Picture() if sys.stdout.isatty() else _Lines(wants_logs=False)
+    # A terminal that cannot move its cursor is as good as a file.
+    is_drawn = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+    return _Picture() if is_drawn else _Lines(wants_logs=False)
 
 
 class _Plain:
@@ -121,7 +124,8 @@ class _Picture:
         from rich.text import Text
 
         tasksets: Sequence[api.TaskSet] = list(self._seen.values())
-        width = self._live.console.width if self._live is not None else 80
-        blocks = live.picture(tasksets, list(self._lines), clock.SYSTEM.now())
+        width, height = self._live.console.size if self._live is not None else (80, 24)
         hints = [Text(sentence, style="yellow") for sentence in self._hints]
+        room = live.Space(width, height - sum(-(-len(sentence) // width) for sentence in self._hints))
+        blocks = live.picture(tasksets, list(self._lines), clock.SYSTEM.now(), room)
         return Group(*drawing.drawn(blocks, width).renderables, *hints)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from octarbiter.api import taskset, validation
+from octarbiter.api import kinds, validation
 from octarbiter.api.errors import FieldProblem, Refused
 from octarbiter.api.meta import Json
 from octarbiter.runtime import manifest
@@ -51,8 +51,12 @@ class Document(msgspec.Struct, frozen=True):
     @property
     def is_taskset(self) -> bool:
         """Also one whose apiVersion or spelling is wrong: the validator will say so."""
-        group = self.api_version.partition("/")[0]
-        return self.kind == taskset.KIND or (group == taskset.GROUP and self.kind.lower() == taskset.KIND.lower())
+        return kinds.meant(self.body) is kinds.TASKSET
+
+    @property
+    def is_ours(self) -> bool:
+        """There is a validator for it."""
+        return kinds.meant(self.body) is not None
 
 
 class Mistakes(Refused):
@@ -98,8 +102,8 @@ def check(documents: Sequence[Document], namespace: str | None = None) -> None:
 
 
 def _problems(document: Document) -> list[FieldProblem]:
-    if document.is_taskset:
-        return validation.validate_taskset(document.body)
+    if document.is_ours:
+        return validation.validate(document.body)
     metadata = document.body.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         return [FieldProblem("metadata", "must be an object")]

@@ -12,13 +12,13 @@ from octarbiter.cli import arguments
 def command(sources: tuple[str, ...]) -> None:
     """Check files without a cluster.
 
-    Tells every problem of every object, each with its field. Objects of other kinds than TaskSet are checked for a name
-    only: what else they need, only their cluster knows (`octo submit --dry-run=server`).
+    Tells every problem of every TaskSet, Queue and QueueJob, each with its field. Objects of other kinds are checked
+    for a name only: what else they need, only their cluster knows (`octo submit --dry-run=server`).
     """
     from octarbiter.cli import sources as files
 
     documents = files.read(sources)
     files.check(documents)
     for document in documents:
-        verdict = "valid" if document.is_taskset else f"not checked ({document.kind})"
+        verdict = "valid" if document.is_ours else f"not checked ({document.kind})"
         click.echo(f"{document.name or document.metadata['generateName']}: {verdict}")

@@ -1,7 +1,7 @@
 """A cluster on one machine, in one process: who starts whom?
 
 The store, the API server on it, and then everybody who would be a client of it anywhere else: the cluster's own
-controllers, the nodes, the TaskSet controller. They speak HTTPS with the server like any other client, so what works
+controllers, the nodes, our own services. They speak HTTPS with the server like any other client, so what works
 here works on a real cluster, and the other way round.
 """
 
@@ -9,27 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
-from octarbiter.api import crd, errors, scheme, taskset
+from octarbiter.api import crd, errors, kinds, scheme, taskset
 from octarbiter.cluster.apiserver.server import ApiServer
 from octarbiter.cluster.controllers import assembly as own_controllers
 from octarbiter.cluster.store import retention
 from octarbiter.cluster.store.store import Store
-from octarbiter.embedded import kubelet, nodes
+from octarbiter.embedded import kubelet, nodes, ours
 from octarbiter.runtime import client as clients
 from octarbiter.runtime import kubeconfig, manager, settings
-from octarbiter.services.controllers import assembly as services
 
 log = logging.getLogger(__name__)
 
 STATE = "state.db"
 MANUALS_GROUP = f"tasksets.{taskset.GROUP}"
 """As the manual prints the paths of TaskSets."""
+UNATTENDED = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""Kinds that a larger cluster has controllers for, and this one has not."""
+CONTROLLER_MANAGER = ("system:kube-controller-manager", ("system:masters",))
+"""As the cluster's own controllers are known, so that webhooks can tell them from people."""
 DRAIN_S = 10
 """Pods get so long to end, or less if they ask for less, when the cluster goes down."""
 
@@ -45,6 +49,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     services: bool = True
     """Also our own controllers, and not only the cluster."""
+    policy: str = "drf"
+    """How queues without a parent share the cluster."""
     scheduler_name: str = "default-scheduler"
     """The scheduler we are: pods that ask for another one wait for that."""
     in_memory: bool = False
@@ -58,8 +64,9 @@ class Cluster:
         self._options = options
         self._store: Store | None = None
         self._server: ApiServer | None = None
-        self._manager: manager.Manager | None = None
-        self._working: asyncio.Task[int] | None = None
+        self._managers: list[manager.Manager] = []
+        self._working: set[asyncio.Task[int]] = set()
+        self._serving = AsyncExitStack()
         self._client: clients.Client | None = None
         self._nodes: asyncio.Task[None] | None = None
         self._forgetting: asyncio.Task[None] | None = None
@@ -99,10 +106,10 @@ class Cluster:
 
     async def ended(self) -> None:
         """Waits until a part of it has failed."""
-        assert self._working is not None
         assert self._nodes is not None
-        await asyncio.wait({self._working, self._nodes}, return_when=asyncio.FIRST_COMPLETED)
-        for part in (self._working, self._nodes):
+        parts = {*self._working, self._nodes}
+        await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        for part in parts:
             if part.done():
                 log.error("a part of the cluster ended", extra={"part": part.get_name(), "result": str(part)})
 
@@ -118,6 +125,7 @@ class Cluster:
             port=options.port,
             kubelet=agent_kubelet,
             aliases={MANUALS_GROUP: taskset.GROUP},
+            unattended=UNATTENDED,
         )
         self._server = await server.__aenter__()
         connection = kubeconfig.load(str(server.kubeconfig))
@@ -127,20 +135,28 @@ class Cluster:
         agent_kubelet.runtime = runtime
         agent = nodes.agent(self._client, runtime, options.directory, options.nodes, options.resources)
         self._nodes = asyncio.create_task(agent.run(), name="nodes")
-        self._manager = manager.Manager(settings.Settings(leader_elect=False, health_address=""), connection)
+        as_manager = ours.acting_as(connection, server, *CONTROLLER_MANAGER)
+        own = manager.Manager(settings.Settings(leader_elect=False, health_address=""), as_manager)
         wiring = own_controllers.Options(scheduler_name=options.scheduler_name, root_ca=server.ca_pem.decode())
-        own_controllers.add_all(self._manager, wiring)
+        own_controllers.add_all(own, wiring)
+        self._work("controllers", own)
         if options.services:
-            services.add_taskset_controller(self._manager)
-        self._working = asyncio.create_task(self._manager.serve(), name="controllers")
+            made = ours.services(server, connection, self._client, options.policy)
+            self._work("services", await self._serving.enter_async_context(made))
         await asyncio.wait({asyncio.create_task(agent.ready.wait()), self._nodes}, return_when=asyncio.FIRST_COMPLETED)
         if self._nodes.done():
             self._nodes.result()
 
+    def _work(self, name: str, made: manager.Manager) -> None:
+        self._managers.append(made)
+        self._working.add(asyncio.create_task(made.serve(), name=name))
+
     async def _stop(self) -> None:
-        if self._manager is not None and self._working is not None:
-            self._manager.stop()
-            await asyncio.wait({self._working})
+        for each in self._managers:
+            each.stop()
+        if self._working:
+            await asyncio.wait(self._working)
+        await self._serving.aclose()
         if self._client is not None and self._nodes is not None:
             # Nobody makes new ones any more. To their owners they are lost, as on a node that is drained.
             await nodes.drain(self._client, DRAIN_S)
@@ -159,8 +175,9 @@ class Cluster:
 
 async def _teach(client: clients.Client) -> None:
     """Our kinds, as this version of us knows them."""
-    body = crd.render()
-    try:
-        await client.create(scheme.CRDS, "", body)
-    except errors.AlreadyExists:
-        await client.merge_patch(scheme.CRDS, "", body["metadata"]["name"], {"spec": body["spec"]})
+    for kind in kinds.ALL:
+        body = crd.render(kind)
+        try:
+            await client.create(scheme.CRDS, "", body)
+        except errors.AlreadyExists:
+            await client.merge_patch(scheme.CRDS, "", kind.definition, {"spec": body["spec"]})

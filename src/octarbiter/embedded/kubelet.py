@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from octarbiter.api import codec
@@ -11,6 +12,14 @@ from octarbiter.cluster.apiserver.pods.kubelet import LogQuery, Output, Size
 from octarbiter.cluster.nodeagent.logs import Query
 from octarbiter.cluster.nodeagent.pods import Pod
 from octarbiter.cluster.nodeagent.runtimes.protocol import Runtime
+
+_FROM_NOW_ON = {
+    # Somebody looks at it while it is said.
+    stream: Query(tail_lines=0, follow=True, look_again_s=0.02, stream=stream)
+    for stream in ("stdout", "stderr")
+}
+
+_LOOPBACK = "127.0.0.1"
 
 
 class AgentKubelet:
@@ -46,13 +55,40 @@ class AgentKubelet:
             known, container, command, stdout=stdout, stderr=stderr, stdin=stdin, tty=tty, sizes=sizes
         )
 
-    async def attach(self, pod: Json, container: str, *, stdout: Output | None, stderr: Output | None) -> None:
+    async def attach(
+        self,
+        pod: Json,
+        container: str,
+        *,
+        stdout: Output | None = None,
+        stderr: Output | None = None,
+        stdin: AsyncIterator[bytes] | None = None,
+        sizes: AsyncIterator[Size] | None = None,
+    ) -> None:
         readers = [
-            _copy(self._read(pod, container, Query(tail_lines=0, follow=True, stream=stream)), output)
+            _copy(self._read(pod, container, _FROM_NOW_ON[stream]), output)
             for stream, output in (("stdout", stdout), ("stderr", stderr))
             if output is not None
         ]
-        await asyncio.gather(*readers)
+        typing = self._running.type_into(codec.from_json(pod, Pod), container, stdin, sizes)
+        if not readers:
+            await typing
+            return
+        beside = asyncio.create_task(typing, name="input")
+        try:
+            await asyncio.gather(*readers)
+        finally:
+            beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)
+
+    async def connect(self, pod: Json, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if not self._running.is_real:
+            raise LookupError("nobody listens: its programs are pretended")
+        # Programs share the machine's network: one listens at the address of its pod, at the first, or at all of them.
+        for address in (pod["status"].get("podIP") or _LOOPBACK, _LOOPBACK):
+            with contextlib.suppress(ConnectionRefusedError):
+                return await asyncio.open_connection(address, port)
+        raise LookupError(f"nobody listens on port {port}")
 
     @property
     def _running(self) -> Runtime:

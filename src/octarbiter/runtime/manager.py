@@ -13,7 +13,7 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from octarbiter.runtime import client as clients
@@ -41,6 +41,7 @@ class Manager:
         self.controllers: list[controller.Controller[Any]] = []
         self._leave = leave
         self._stop = asyncio.Event()
+        self._followed: set[asyncio.Task[None]] = set()
 
         def count(verb: str, resource: str, code: int) -> None:
             metrics.requests.labels(verb, resource, str(code)).inc()
@@ -74,6 +75,12 @@ class Manager:
         """Work that others wait for is queueing up: what only tells of it can wait."""
         return self.gate.waiting > 0 or any(each.queue.lag_s > LAG_S for each in self.controllers)
 
+    def follow(self, watched: informer.Informer[Any]) -> None:
+        """An informer that turned out to be needed only while we run. Nobody else waits for it."""
+        task = asyncio.create_task(watched.run(), name=watched.resource.plural)
+        self._followed.add(task)
+        task.add_done_callback(self._followed.discard)
+
     async def run(self) -> int:
         """As a process of its own: until a signal."""
         loop = asyncio.get_running_loop()
@@ -95,7 +102,7 @@ class Manager:
             await asyncio.wait({stopped, acting, *watching}, return_when=asyncio.FIRST_COMPLETED)
             await _end([stopped, acting])
             await self.recorder.stop()
-            await _end(watching)  # last: caches stay true while the last reconciles end
+            await _end([*watching, *self._followed])  # last: caches stay true while the last reconciles end
         failed = [part for part in (acting, *watching) if not part.cancelled()]
         for part in failed:
             log.error("a part of the process ended", exc_info=part.exception(), extra={"part": part.get_name()})
@@ -147,10 +154,20 @@ class Manager:
 def main(settings: options.Settings, connection: Connection, assemble: Callable[[Manager], None]) -> int:
     """`assemble` fills the manager's informers and controllers."""
 
-    async def whole() -> int:
-        manager = Manager(settings, connection)
+    async def assembled(manager: Manager) -> int:
         assemble(manager)
         return await manager.run()
+
+    return process(settings, connection, assembled)
+
+
+def process(
+    settings: options.Settings, connection: Connection, run: Callable[[Manager], Coroutine[Any, Any, int]]
+) -> int:
+    """For what has more to do than to fill a manager: `run` does that, and runs it."""
+
+    async def whole() -> int:
+        return await run(Manager(settings, connection))
 
     telemetry.set_up_logs(settings.log_format, settings.log_level)
     with asyncio.Runner(loop_factory=_loop) as runner:

@@ -1,7 +1,8 @@
 """Which options has a controller process, and what did its caller choose?
 
-One struct is the whole truth: flags, environment variables, defaults and their documentation are read off its
-fields. A flag beats the environment, the environment beats the default. Nothing here reads the real environment.
+One struct (or one derived from it, for a process that has more of them) is the whole truth: flags, environment
+variables, defaults and their documentation are read off its fields. A flag beats the environment, the environment beats
+the default. Nothing here reads the real environment.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -63,6 +64,41 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0, le=3600, description="Least seconds between two status writes of one object."),
     ] = 1.0
 
+    def problems(self) -> list[FieldProblem]:
+        """What contradicts itself, or cannot be."""
+        problems = []
+        if self.renew_deadline_s >= self.lease_duration_s:
+            problems.append(
+                FieldProblem(
+                    "--renew-deadline-s",
+                    f"must be less than --lease-duration-s ({self.lease_duration_s:g}), "
+                    f"is {self.renew_deadline_s:g}: a leader must have stopped before another may start",
+                )
+            )
+        if self.retry_period_s * 2 > self.renew_deadline_s:
+            problems.append(
+                FieldProblem(
+                    "--retry-period-s",
+                    f"must be at most half of --renew-deadline-s ({self.renew_deadline_s:g}), "
+                    f"is {self.retry_period_s:g}: one failed renewal must not cost the lease",
+                )
+            )
+        for flag, label in (
+            ("--namespace", self.namespace),
+            ("--lease-name", self.lease_name),
+            ("--lease-namespace", self.lease_namespace),
+        ):
+            if not (_LABEL.fullmatch(label) and len(label) <= 63) and not (flag == "--namespace" and not label):
+                problems.append(
+                    FieldProblem(flag, f"must be lower-case letters, digits and '-', at most 63, is {label!r}")
+                )
+        if self.health_address:
+            try:
+                host_and_port(self.health_address)
+            except ValueError as error:
+                problems.append(FieldProblem("--health-address", str(error)))
+        return problems
+
 
 class Option(msgspec.Struct, frozen=True):
     """One setting as a command line shows it."""
@@ -75,17 +111,24 @@ class Option(msgspec.Struct, frozen=True):
     doc: str
 
 
+S = TypeVar("S", bound=Settings)
+
+
 @functools.cache
-def options() -> tuple[Option, ...]:
-    hints = get_type_hints(Settings, include_extras=True)
-    return tuple(_option(field, hints[field.name]) for field in msgspec.structs.fields(Settings))
+def options(of: type[Settings] = Settings) -> tuple[Option, ...]:
+    hints = get_type_hints(of, include_extras=True)
+    return tuple(_option(field, hints[field.name]) for field in msgspec.structs.fields(of))
 
 
 def parse(flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
+    return parse_as(Settings, flags, env)
+
+
+def parse_as(type_: type[S], flags: Mapping[str, Any], env: Mapping[str, str]) -> S:
     """`flags`: what the command line gave, by field name; None means not given. Raises Refused with every problem."""
     chosen: dict[str, Any] = {}
     problems = []
-    for field, option in zip(msgspec.structs.fields(Settings), options(), strict=True):
+    for field, option in zip(msgspec.structs.fields(type_), options(type_), strict=True):
         where, value = option.flag, flags.get(option.name)
         if value is None:
             where, value = option.env, env.get(option.env)
@@ -96,8 +139,8 @@ def parse(flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
         except ValueError as error:  # also msgspec's ValidationError
             problems.append(FieldProblem(where, f"{error} (is {value!r})"))
     if not problems:
-        settings = Settings(**chosen)
-        problems = _contradictions(settings)
+        settings = type_(**chosen)
+        problems = settings.problems()
     if problems:
         raise Refused(problems, "the configuration")
     return settings
@@ -113,39 +156,6 @@ def host_and_port(address: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{address!r} is not host:port")
     return host, int(port)
-
-
-def _contradictions(settings: Settings) -> list[FieldProblem]:
-    problems = []
-    if settings.renew_deadline_s >= settings.lease_duration_s:
-        problems.append(
-            FieldProblem(
-                "--renew-deadline-s",
-                f"must be less than --lease-duration-s ({settings.lease_duration_s:g}), "
-                f"is {settings.renew_deadline_s:g}: a leader must have stopped before another may start",
-            )
-        )
-    if settings.retry_period_s * 2 > settings.renew_deadline_s:
-        problems.append(
-            FieldProblem(
-                "--retry-period-s",
-                f"must be at most half of --renew-deadline-s ({settings.renew_deadline_s:g}), "
-                f"is {settings.retry_period_s:g}: one failed renewal must not cost the lease",
-            )
-        )
-    for flag, label in (
-        ("--namespace", settings.namespace),
-        ("--lease-name", settings.lease_name),
-        ("--lease-namespace", settings.lease_namespace),
-    ):
-        if not (_LABEL.fullmatch(label) and len(label) <= 63) and not (flag == "--namespace" and not label):
-            problems.append(FieldProblem(flag, f"must be lower-case letters, digits and '-', at most 63, is {label!r}"))
-    if settings.health_address:
-        try:
-            host_and_port(settings.health_address)
-        except ValueError as error:
-            problems.append(FieldProblem("--health-address", str(error)))
-    return problems
 
 
 def _converted(field: msgspec.structs.FieldInfo, value: Any) -> Any:

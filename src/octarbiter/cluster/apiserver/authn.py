@@ -16,6 +16,7 @@ from octarbiter.cluster.apiserver import status
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
 AUDIENCE: Final = "https://kubernetes.default.svc"
 """What tokens are for, if for the API server."""
 
@@ -28,7 +29,9 @@ class User(msgspec.Struct, frozen=True):
     """What else is known about the credential."""
 
 
-ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED), uid="kubernetes-admin")
+ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
+"""Whoever says nothing about himself where that is allowed."""
 
 
 class Issuer(Protocol):
@@ -41,6 +44,10 @@ class Authenticator:
     def __init__(self, tokens: Mapping[str, User], issuer: Issuer | None = None) -> None:
         self._tokens = {token.encode(): user for token, user in tokens.items()}
         self._issuer = issuer
+
+    def know(self, token: str, user: User) -> None:
+        """From now on this token is that user's."""
+        self._tokens[token.encode()] = user
 
     def user(self, authorization: str, certificate: Mapping[str, Any] | None) -> User:
         """`certificate` has been verified by TLS. Raises a refusal (401)."""

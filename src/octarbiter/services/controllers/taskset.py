@@ -310,4 +310,4 @@ class TaskSetController:
 def _problems(taskset: api.TaskSet) -> tuple[str, ...]:
     if taskset.status.phase:
         return ()
-    return tuple(str(problem) for problem in validation.validate_taskset(codec.to_json(taskset)))
+    return tuple(str(problem) for problem in validation.validate(codec.to_json(taskset)))

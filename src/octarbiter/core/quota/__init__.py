@@ -1,0 +1,1 @@
+"""What do quotas say, and which pods are let in? Pure decisions."""
