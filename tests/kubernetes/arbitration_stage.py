@@ -10,9 +10,12 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from eventual import eventually
 
@@ -21,6 +24,7 @@ from octarbiter.services import rights
 from octarbiter.services.arbitrator.settings import ArbitratorSettings
 from octarbiter.testing.kubernetes import certificates, processes
 from octarbiter.testing.kubernetes.bed import Testbed
+from octarbiter.testing.kubernetes.connection import ApiError
 
 ACCOUNT = "octarbiter-system"
 RBAC = "rbac.authorization.k8s.io"
@@ -80,8 +84,7 @@ class Stage:
 
     def namespace(self, **labels: str) -> str:
         name = f"ns{next(_numbers):02}"
-        named = {key.replace("__", "/"): value for key, value in labels.items()}
-        metadata = {"name": name, "labels": named}
+        metadata = {"name": name, "labels": labels}
         self.plane.request("POST", "/api/v1/namespaces", {"metadata": metadata})
         self.namespaces.append(name)
         eventually(lambda: self._has_account(name), f"the service account of {name}")
@@ -122,6 +125,10 @@ class Stage:
         made: dict[str, Any] = self.plane.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
         return made
 
+    def user_quota(self, namespace: str, name: str, hard: dict[str, str]) -> None:
+        body = {"metadata": {"name": name}, "spec": {"hard": hard}}
+        self.plane.request("POST", f"/api/v1/namespaces/{namespace}/resourcequotas", body)
+
     def outside(self, cpu: str, memory: str) -> None:
         """A pod outside every queue: so much less is there to share."""
         namespace = self.namespace()
@@ -146,7 +153,13 @@ class Stage:
         return found
 
     def job_status(self, namespace: str, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.plane.request("GET", f"{GROUP}/namespaces/{namespace}/queuejobs/{name}")
+        """Nothing, while there is no such claim."""
+        try:
+            found: dict[str, Any] = self.plane.request("GET", f"{GROUP}/namespaces/{namespace}/queuejobs/{name}")
+        except ApiError as problem:
+            if "not found" not in str(problem):
+                raise
+            return {}
         status: dict[str, Any] = found.get("status", {})
         return status
 
@@ -155,9 +168,11 @@ class Stage:
         return number
 
     def quotas(self, namespace: str) -> dict[str, dict[str, str]]:
-        """What each quota of a namespace allows."""
+        """What each quota of a namespace allows; nothing, until that is in force."""
         found = self.plane.request("GET", f"/api/v1/namespaces/{namespace}/resourcequotas")["items"]
-        return {each["metadata"]["name"]: each["spec"].get("hard", {}) for each in found}
+        hard = {each["metadata"]["name"]: each["spec"].get("hard", {}) for each in found}
+        counted = {each["metadata"]["name"]: each.get("status", {}).get("hard", {}) for each in found}
+        return {name: allowed if allowed == counted[name] else {} for name, allowed in hard.items()}
 
     def pods(self, namespace: str) -> list[str]:
         """Names of those that are there and not on their way out."""
@@ -170,6 +185,24 @@ class Stage:
     def until(self, probe: Any, expected: Any, what: str, timeout_s: float = 60.0) -> None:
         """`probe()` answers what is expected."""
         eventually(lambda: probe() == expected, lambda: f"{what}: {expected}; is {probe()}", timeout_s)
+
+    def refused(self, deed: Callable[[], object], because: str) -> None:
+        with pytest.raises(ApiError) as refusal:
+            deed()
+        assert because in str(refusal.value)
+
+    @contextmanager
+    def without_webhook(self) -> Iterator[None]:
+        """The API server asks nobody. The arbitrator configures it again within a minute; that is waited for."""
+        for plural in ("validating", "mutating"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{plural}webhookconfigurations"
+            for each in self.plane.request("GET", path)["items"]:
+                if "octarbiter" in each["metadata"]["name"]:
+                    self.plane.request("DELETE", f"{path}/{each['metadata']['name']}")
+        try:
+            yield
+        finally:
+            eventually(lambda: webhook_is_there(self.bed), "the webhook to be configured again", 120.0)
 
     # --- clearing away
 

@@ -21,6 +21,7 @@ import msgspec
 
 from octarbiter.api import errors, resources, scheme
 from octarbiter.api.arbitrator import Mode
+from octarbiter.api.queue import Queue
 from octarbiter.api.queuejob import QueueJob
 from octarbiter.api.resources import Amounts
 from octarbiter.api.scheme import Resource
@@ -42,7 +43,7 @@ from octarbiter.services.arbitrator.observing import Caches, Gangs, Pods
 from octarbiter.services.arbitrator.quotas import Quotas
 from octarbiter.services.arbitrator.recording import Records, Verdict
 from octarbiter.services.arbitrator.settings import ArbitratorSettings
-from octarbiter.services.arbitrator.topology import Topology
+from octarbiter.services.arbitrator.topology import Checks, Topology
 from octarbiter.services.arbitrator.workloads import Kind, Workloads
 
 EVERYTHING = ""
@@ -98,6 +99,7 @@ class Arbitrator:
         self._mode = Mode(settings.mode) if settings.mode else None
         self._figures, self._is_busy = figures, is_busy
         self._topology: Topology | None = None
+        self._checks = Checks()
         self._decided: Decided | None = None
         self._jobs: explain.Jobs | None = None
         self._units: dict[str, int] = {}
@@ -110,6 +112,13 @@ class Arbitrator:
     def topology_changed(self) -> None:
         self._topology = None
         self._awake.cycle()
+
+    def queue_changed(self, old: Queue | None, new: Queue | None) -> None:
+        """Our own statuses are no news."""
+        if new is None and old is not None:
+            self._checks.forget(old.metadata.uid)
+        if old is None or new is None or old.spec != new.spec or old.metadata.uid != new.metadata.uid:
+            self.topology_changed()
 
     def claim_changed(self, resource: Resource[QueueJob], key: str, old: QueueJob | None, new: QueueJob | None) -> None:
         name = self.claims.changed(resource, key, new)
@@ -134,7 +143,7 @@ class Arbitrator:
     @property
     def topology(self) -> Topology:
         if self._topology is None:
-            self._topology = Topology(self._caches, self._mode)
+            self._topology = Topology(self._caches, self._mode, self._checks)
             self.claims.everything_changed()
         return self._topology
 

@@ -38,11 +38,11 @@ async def arbitration(manager: managers.Manager, settings: ArbitratorSettings) -
     kinds = [scheme.QUEUEJOBS, *await _older_kind(manager)]
     arbitrator = _add(manager, settings, kinds)
     async with AsyncExitStack() as stack:
-        if settings.webhook_address:
+        if settings.webhook_listens:
             us = await serving.who_we_are(manager.client)
             view = _View(us, arbitrator, manager)
             options = serving.Options(
-                address=settings.webhook_address,
+                address=settings.webhook_listens,
                 reach=configuration.Reach(url=settings.webhook_url, namespace=settings.webhook_namespace),
                 mode=Mode(settings.mode) if settings.mode else None,
             )
@@ -67,9 +67,7 @@ def _add(manager: managers.Manager, settings: ArbitratorSettings, kinds: Collect
         arbitrator.topology_changed()
 
     def queue_changed(_key: str, old: Queue | None, new: Queue | None) -> None:
-        """Our own statuses are no news."""
-        if old is None or new is None or old.spec != new.spec or old.metadata.uid != new.metadata.uid:
-            arbitrator.topology_changed()
+        arbitrator.queue_changed(old, new)
 
     def pod_changed(key: str, _old: WorkPod | None, new: WorkPod | None) -> None:
         if arbitrator.book.changed(key, new):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
@@ -37,8 +38,8 @@ class ArbitratorSettings(Settings, frozen=True, kw_only=True):
     ] = ""
     webhook_address: Annotated[
         str,
-        Meta(description="host:port of the admission webhook; empty switches it off."),
-    ] = "127.0.0.1:0"
+        Meta(description="host:port where the admission webhook listens; empty: where --webhook-url says, or nowhere."),
+    ] = ""
     webhook_url: Annotated[
         str,
         Meta(
@@ -58,6 +59,15 @@ class ArbitratorSettings(Settings, frozen=True, kw_only=True):
         found = _BUDGET.fullmatch(self.eviction_budget)
         assert found is not None
         return int(found[1]), float(found[2])
+
+    @property
+    def webhook_listens(self) -> str:
+        """host:port; empty: there is no webhook."""
+        if self.webhook_address or not self.webhook_url:
+            return self.webhook_address
+        parts = urlsplit(self.webhook_url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{host}:{parts.port or 443}"
 
     def problems(self) -> list[FieldProblem]:
         problems = super().problems()

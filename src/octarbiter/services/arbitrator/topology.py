@@ -22,12 +22,12 @@ BY_NAMESPACE = "namespace"
 
 
 class Topology:
-    def __init__(self, caches: Caches, everywhere: Mode | None) -> None:
+    def __init__(self, caches: Caches, everywhere: Mode | None, checks: Checks) -> None:
         self._namespaces = {each.metadata.name: each for each in caches.namespaces}
         self._everywhere = everywhere
         self.objects: dict[str, Queue] = {each.metadata.key: each for each in caches.queues}
         self.tree = tree.grow(
-            (_facts(queue) for queue in self.objects.values()),
+            (_facts(queue, checks.problem(queue)) for queue in self.objects.values()),
             {name: each.metadata.labels for name, each in self._namespaces.items()},
         )
         self.covered: dict[str, tuple[str, ...]] = {
@@ -78,7 +78,24 @@ class Topology:
         )
 
 
-def _facts(queue: Queue) -> tree.QueueFacts:
+class Checks:
+    """What is wrong with each Queue; looked at once for every change of it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, str]] = {}  # by UID: the generation, and what is wrong with it
+
+    def problem(self, queue: Queue) -> str:
+        meta = queue.metadata
+        known = self._found.get(meta.uid)
+        if known is None or known[0] != meta.generation:
+            known = self._found[meta.uid] = (meta.generation, _problem(queue))
+        return known[1]
+
+    def forget(self, uid: str) -> None:
+        self._found.pop(uid, None)
+
+
+def _facts(queue: Queue, problem: str) -> tree.QueueFacts:
     meta = queue.metadata
     assert meta.creation_timestamp is not None
     return tree.QueueFacts(
@@ -86,7 +103,7 @@ def _facts(queue: Queue) -> tree.QueueFacts:
         parent=queue.spec.parent,
         selector=queue.spec.namespace_selector,
         created=meta.creation_timestamp,
-        problem=_problem(queue),
+        problem=problem,
     )
 
 
