@@ -170,7 +170,7 @@ class Users:
 @contextmanager
 def arbitrator(config: Path, log: Path) -> Iterator[int]:
     argv = [sys.executable, "-m", "octarbiter.cli.main", "arbitrator", "--kubeconfig", str(config)]
-    argv += ["--webhook-address=", "--health-address=", "--log-format=json"]
+    argv += ["--health-address=", "--log-format=json"]
     with log.open("wb") as output:
         process = subprocess.Popen(argv, stdout=output, stderr=output)
     try:

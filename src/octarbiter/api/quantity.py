@@ -7,6 +7,7 @@ floats never occur. Where a real server rounds up or caps in silence we refuse, 
 
 from __future__ import annotations
 
+import functools
 import re
 from fractions import Fraction
 from typing import Literal
@@ -62,6 +63,19 @@ def parse(value: str | int | float, path: str = "") -> Quantity:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _refused(path, f"a quantity is a number such as 2 or a string such as 500m, not {value!r}")
     text = repr(value) if isinstance(value, float) else str(value)
+    try:
+        return _known(text)
+    except Refused:
+        return _read(text, path)  # to be refused once more, with the field
+
+
+@functools.lru_cache(maxsize=8192)
+def _known(text: str) -> Quantity:
+    """The same few quantities are read again and again."""
+    return _read(text, "")
+
+
+def _read(text: str, path: str) -> Quantity:
     if len(text) > _LONGEST:
         raise _refused(path, f"a quantity has at most {_LONGEST} characters, this one has {len(text)}")
     match = _FORM.fullmatch(text)

@@ -51,6 +51,7 @@ EVERYTHING = ""
 TELL_S = 1.0
 TOLD_AT_ONCE = 50
 """Waiting claims that are told in one go: what only tells must not get in the way of what does."""
+LOOKED_AT_ONCE = 1000
 TASKSET: Kind = (scheme.TASKSETS.api_version, scheme.TASKSETS.kind)
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,10 @@ class Arbitrator:
         if self.claims.workload_changed(kind, key):
             self._awake.cycle()
 
+    def kind_known(self, kind: Kind) -> None:
+        self.claims.kind_known(kind)
+        self._awake.cycle()
+
     def _is_our_own_doing(self, name: str, old: QueueJob | None, new: QueueJob | None) -> bool:
         """Only the status has changed, to what was decided: nothing new to decide on."""
         return (
@@ -166,10 +171,10 @@ class Arbitrator:
         wake = self._awake
         began = self._clock.monotonic()
         await self._make_claims()
-        again = await self._hands.workloads.settle()
         topology = self.topology
         for name in self.claims.refresh(topology.find):
             wake.settle(name)
+        again = await self._hands.workloads.settle()
         now = self._clock.now()
         state = self._state(topology)
         outcome = decide.arbitrate(state, self._settings, now)
@@ -178,11 +183,11 @@ class Arbitrator:
         self._jobs = explain.Jobs(state, outcome, self._settings, now)
         self._taken_from |= dict.fromkeys(outcome.taken_from, now)
         self._leaving |= {eviction.uid: eviction for eviction in outcome.evictions}
-        units = dict(outcome.units)
-        for name in {**self._units, **units}:
-            if self._units.get(name, 0) != units.get(name, 0) or name in outcome.suspend:
+        self._units = dict(outcome.units)
+        for name, units in self._units.items():
+            # By what the status said, not by what was decided before: that may have got lost with a crash.
+            if self.claims.standings[name].claim.status.allocated_no != units or name in outcome.suspend:
                 wake.settle(name)
-        self._units = units
         wake.round()
         wake.tell()
         took = self._clock.monotonic() - began
@@ -288,7 +293,9 @@ class Arbitrator:
             self._untold = [name for name, each in self.claims.standings.items() if each.reason is not Reason.FINISHED]
         now = observing.second(self._clock.now())
         due: list[Coroutine[Any, Any, None]] = []
-        while self._untold and len(due) < TOLD_AT_ONCE:
+        for _ in range(LOOKED_AT_ONCE):
+            if not self._untold or len(due) >= TOLD_AT_ONCE:
+                break
             name = self._untold.pop()
             standing = self._seen(name)
             wanted = self._verdict(name, standing) if standing is not None else None

@@ -101,7 +101,12 @@ def _add(manager: managers.Manager, settings: ArbitratorSettings, kinds: Collect
         )
         for kind in kinds
     }
-    workloads = Workloads(client, followed, lambda kind, key: arbitrator.workload_changed(kind, key))
+    workloads = Workloads(
+        client,
+        followed,
+        lambda kind, key: arbitrator.workload_changed(kind, key),
+        lambda kind: arbitrator.kind_known(kind),
+    )
     claim_caches: dict[Resource[QueueJob], cache.Cache[QueueJob]] = {kind: each.cache for kind, each in claims.items()}
     hands = Hands(
         client=client,

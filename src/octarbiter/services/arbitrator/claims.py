@@ -5,7 +5,7 @@ Looked at again is what has changed: a claim, the workload it refers to, or, whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -75,6 +75,10 @@ class Claims:
         self._touch(found)
         return bool(found)
 
+    def kind_known(self, kind: Kind) -> None:
+        """What is there of this kind, and what is not, is known from now on."""
+        self._touch([key for place, keys in self._by_workload.items() if place[0] == kind for key in keys])
+
     def everything_changed(self) -> None:
         self._touch(self.standings)
 
@@ -108,11 +112,6 @@ class Claims:
 
     def referring_to(self, kind: Kind, key: str) -> set[str]:
         return self._by_workload.get((kind, key), set())
-
-    def in_queue(self, queue: str) -> Iterator[tuple[str, Standing]]:
-        """All that stand in the line of a queue, with the names we know them by."""
-        line = self.lines.get(queue)
-        return ((job.key, self.standings[job.key]) for job in line) if line is not None else iter(())
 
     def _look(self, resource: Resource[QueueJob], claim: QueueJob, find: Find, old: Standing | None) -> Standing:
         meta = claim.metadata

@@ -95,18 +95,14 @@ class Holding:
         self._whole[key] = whole = sharing.oversubscribed(result.allocated, factors)
         asked: dict[str, Amounts] = {}
         held: dict[str, Amounts] = {}
-        units = []
-        for name, standing in claims.in_queue(key):
-            claim, namespace = standing.claim, standing.claim.metadata.namespace
-            unit = claim.spec.unit
-            units.append(unit)
-            if len(namespaces) > 1:
-                has = decided.outcome.units.get(name, 0)
-                asked[namespace] = resources.plus(
-                    asked.get(namespace, {}), resources.times(unit, claim.spec.resourceno)
-                )
-                held[namespace] = resources.plus(held.get(namespace, {}), resources.times(unit, has))
-        named = topology.named(decided.state.queues[key], units)
+        line = claims.lines.get(key)
+        if line is not None and len(namespaces) > 1:
+            for job in line:
+                namespace = job.key.partition("/")[0]
+                has = decided.outcome.units.get(job.key, 0)
+                asked[namespace] = resources.plus(asked.get(namespace, {}), resources.times(job.unit, job.count))
+                held[namespace] = resources.plus(held.get(namespace, {}), resources.times(job.unit, has))
+        named = topology.named(decided.state.queues[key]) | set(line.asked if line is not None else ())
         for namespace, amounts in sharing.shares(whole, namespaces, asked, held).items():
             before = self._quotas.by_index(BY_NAMESPACE, namespace)
             self._holders[namespace] = ledger.Holder(

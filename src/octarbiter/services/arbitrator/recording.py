@@ -179,10 +179,10 @@ def _status(claim: QueueJob, wanted: Verdict, now: datetime) -> QueueJobStatus:
 
 
 def _news(before: Sequence[Condition], after: Sequence[Condition]) -> list[tuple[str, str, str]]:
-    """An Event for each condition that has turned."""
+    """An Event for each condition that has turned. A claim that gets at once all it asks for is no news to anybody."""
     had = {condition.type: condition.status for condition in before}
     return [
         ("Normal", f"{'' if condition.status == 'True' else 'Not'}{condition.type}", condition.message)
         for condition in after
-        if had.get(condition.type, "False") != condition.status
+        if had.get(condition.type, "True" if condition.type == ALLOCATED else "False") != condition.status
     ]

@@ -5,7 +5,7 @@ Rebuilt when a Queue or a Namespace changes, which is seldom.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from octarbiter.api import arbitrator, codec, validation
 from octarbiter.api.arbitrator import Mode
@@ -139,7 +139,7 @@ def _queue(queue: Queue, parent: str, namespaces: tuple[str, ...]) -> state.Queu
     )
 
 
-def named(queue: state.Queue, units: Iterable[Mapping[str, int]]) -> set[str]:
-    """The resources that a queue, or one of its claims, speaks of: its quota has figures for these."""
-    parts = [queue.request, queue.guarantee, queue.capability or {}, queue.promised, *units]
+def named(queue: state.Queue) -> set[str]:
+    """The resources that a queue speaks of: its quota has figures for these, and for those of its claims."""
+    parts = [queue.request, queue.guarantee, queue.capability or {}, queue.promised]
     return {name for part in parts for name in part}

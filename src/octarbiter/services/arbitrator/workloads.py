@@ -44,15 +44,17 @@ class _Watched:
 
 
 class Workloads:
-    """`follow` runs an informer for as long as the process runs; `changed` is told the kind and the key."""
+    """`follow` runs an informer for as long as the process runs; `changed` is told the kind and the key, `known` a kind
+    of which it is known from now on what is there and what is not."""
 
     def __init__(
         self,
         client: clients.Client,
         follow: Callable[[informer.Informer[Workload]], None],
         changed: Callable[[Kind, str], None],
+        known: Callable[[Kind], None],
     ) -> None:
-        self._client, self._follow, self._changed = client, follow, changed
+        self._client, self._follow, self._changed, self._known = client, follow, changed, known
         self._kinds: dict[Kind, _Watched] = {}
 
     def find(self, kind: Kind, namespace: str, name: str) -> Found:
@@ -106,3 +108,4 @@ class Workloads:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SYNC_S):
                 await watched.informer.synced.wait()
+        self._known(kind)
