@@ -18,7 +18,7 @@ from octarbiter.api import codec
 from octarbiter.cluster.nodeagent import logs, news
 from octarbiter.cluster.nodeagent.places import Places
 from octarbiter.cluster.nodeagent.pods import Pod, TokenProjection
-from octarbiter.cluster.nodeagent.runtimes import commands, ending, launch, records
+from octarbiter.cluster.nodeagent.runtimes import cgroups, commands, ending, launch, records
 from octarbiter.cluster.nodeagent.runtimes.process import ProcessRuntime
 from octarbiter.cluster.nodeagent.runtimes.protocol import Place
 
@@ -44,9 +44,9 @@ class Shelf:
 class Agent:
     """A runtime, and everything it told."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, groups: Mapping[str, cgroups.Home] | None = None) -> None:
         self.shelf = Shelf()
-        self.runtime = ProcessRuntime(root, self.shelf)
+        self.runtime = ProcessRuntime(root, self.shelf, groups=groups)
         self.told: list[news.Event] = []
         self._news = asyncio.Event()
         self._closed = False
@@ -274,16 +274,65 @@ async def test_the_last_words_are_those_of_the_file_or_else_of_the_log(agent: Ag
     assert (await agent.outcome()).message == "from the log\n"
 
 
-async def test_a_memory_limit_is_enforced_where_asked_for(agent: Agent) -> None:
-    wanted = pod(
-        command=[sys.executable, "-c", "x = bytearray(200_000_000)"],
-        resources={"limits": {"memory": "100Mi"}},
-        notes={"node.octarbiter/memory-limits": "enforced"},
-    )
-    await agent.run(wanted)
+def is_there(path: Path) -> bool:
+    return path.exists()
+
+
+def eater(**notes: str) -> Pod:
+    command = [sys.executable, "-c", "x = bytearray(300_000_000)"]
+    return pod(command=command, resources={"limits": {"memory": "100Mi", "cpu": "500m"}}, notes=notes)
+
+
+async def test_who_takes_more_memory_than_its_limit_is_killed_for_it(agent: Agent) -> None:
+    if "memory" not in cgroups.homes():
+        pytest.skip("control groups cannot be made here")
+    await agent.run(eater())
+
+    outcome = await agent.outcome()
+    assert (outcome.exit_code, outcome.reason) == (137, "OOMKilled")
+
+
+async def test_without_control_groups_a_memory_limit_is_enforced_where_asked_for(tmp_path: Path) -> None:
+    agent = Agent(tmp_path / "state", groups={})
+    await agent.run(eater(**{"node.octarbiter/memory-limits": "enforced"}))
 
     assert (await agent.outcome()).exit_code == 1
     assert "MemoryError" in await agent.output()
+    agent.told.clear()
+    await agent.run(eater(), attempt=1)
+    assert (await agent.outcome()).exit_code == 0
+    await agent.close()
+
+
+async def test_control_groups_hold_all_of_a_container_and_go_with_it(agent: Agent, tmp_path: Path) -> None:
+    if "cpu" not in cgroups.homes():
+        pytest.skip("control groups cannot be made here")
+    limited = pod(f"until [ -e {tmp_path}/gate ]; do sleep 0.05; done", resources={"limits": {"cpu": "500m"}})
+    await agent.run(limited)
+    record = records.read(agent.runtime.places.run("u-1", "main", 0) / "record.json")
+    assert record is not None
+    group = Path(record["groups"][0])
+    assert str(record["pid"]) in (group / "cgroup.procs").read_text().split()
+    beside = await commands.answer(agent.runtime.places.run("u-1", "main", 0), ["cat", "/proc/self/cgroup"], 30)
+    assert group.name in beside.output
+    (tmp_path / "gate").touch()
+    await agent.outcome()
+
+    assert not is_there(group)
+
+
+async def test_control_groups_of_a_supervisor_that_was_killed_go_with_the_pod(agent: Agent) -> None:
+    if "cpu" not in cgroups.homes():
+        pytest.skip("control groups cannot be made here")
+    limited = pod("sleep 1000", resources={"limits": {"cpu": "500m"}})
+    await agent.run(limited)
+    record = records.read(agent.runtime.places.run("u-1", "main", 0) / "record.json")
+    assert record is not None
+    os.kill(record["supervisor"], signal.SIGKILL)
+    await agent.outcome()
+    await agent.runtime.release(limited)
+
+    assert not is_there(Path(record["groups"][0]))
 
 
 async def test_the_log_of_the_run_before_is_kept_and_older_ones_are_not(agent: Agent) -> None:
@@ -388,6 +437,65 @@ async def test_a_command_may_have_a_terminal(agent: Agent) -> None:
     command = ["sh", "-c", script]
     assert await agent.runtime.execute(pod(), "main", command, stdout=keep, tty=True, sizes=sizes()) == 0
     assert b"a terminal" in b"".join(said)
+
+
+async def words(*typed: bytes) -> AsyncIterator[bytes]:
+    for word in typed:
+        yield word
+
+
+async def test_what_is_typed_is_read_also_after_the_agent_was_replaced(make: Callable[[], Agent]) -> None:
+    reader = pod("read a; echo $a; read b; echo $b", stdin=True)
+    first = make()
+    await first.run(reader)
+    await first.runtime.type_into(reader, "main", words(b"on", b"e\n"))
+    await first.close()
+    second = make()
+    await second.runtime.known(reader)
+    await second.runtime.type_into(reader, "main", words(b"two\n"))
+
+    assert (await second.outcome()).exit_code == 0
+    assert await second.output() == "one\ntwo\n"
+
+
+async def test_input_that_is_given_once_ends_with_the_first_who_gives_it(agent: Agent) -> None:
+    reader = pod("cat; echo over; read word || sleep 0.2", stdin=True, stdinOnce=True)
+    large = b"x" * 99 + b"\n"
+    await agent.run(reader)
+    await agent.runtime.type_into(reader, "main", words(*[large * 100] * 100))
+
+    assert (await agent.outcome()).exit_code == 0
+    assert await agent.output() == (large * 10_000).decode() + "over\n"
+
+
+async def test_who_reads_no_input_is_not_disturbed_by_any(agent: Agent, tmp_path: Path) -> None:
+    deaf = pod(f"until [ -e {tmp_path}/gate ]; do sleep 0.05; done; echo fine")
+    await agent.run(deaf)
+    await agent.runtime.type_into(deaf, "main", words(b"lost\n"))
+    (tmp_path / "gate").touch()
+
+    assert (await agent.outcome()).exit_code == 0
+    assert await agent.output() == "fine\n"
+
+
+async def test_a_container_may_have_a_terminal(agent: Agent) -> None:
+    """Its prompts are seen before they are answered, it has a size, and what is typed is echoed, as terminals do."""
+
+    async def sizes() -> AsyncIterator[tuple[int, int]]:
+        yield 101, 37
+
+    async def typed() -> AsyncIterator[bytes]:
+        async with asyncio.timeout(30):
+            while "name? " not in await agent.output():  # noqa: ASYNC110 - what is waited for happens in other processes
+                await asyncio.sleep(0.01)
+        yield b"me\n"
+
+    shell = pod("test -t 0 && test -t 1 && printf 'name? '; read n; echo $TERM $n $(stty size)", stdin=True, tty=True)
+    await agent.run(shell)
+    await agent.runtime.type_into(shell, "main", typed(), sizes())
+
+    assert (await agent.outcome()).exit_code == 0
+    assert await agent.output() == "name? me\r\nxterm me 37 101\r\n"
 
 
 async def test_a_probe_command_that_takes_too_long_is_killed_and_fails(agent: Agent) -> None:

@@ -82,9 +82,9 @@ class Controller:
         eventually(said, lambda: f"{complaint}; the end of its log:\n{processes.tail(self.process.log)}", timeout_s)
 
     def lease(self) -> dict[str, Any]:
-        spec: dict[str, Any] = self.bed.control_plane.request("GET", scheme.LEASES.path(ACCOUNT, installation.NAME))[
-            "spec"
-        ]
+        spec: dict[str, Any] = self.bed.control_plane.request(
+            "GET", scheme.LEASES.path(ACCOUNT, installation.CONTROLLER.name)
+        )["spec"]
         return spec
 
     def another(self, name: str, *flags: str) -> "Controller":
@@ -129,7 +129,10 @@ def _install(bed: Testbed) -> None:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ACCOUNT}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": ACCOUNT}},
     ]
-    for kind, rules in (("ClusterRole", installation.RULES), ("Role", installation.LEASE_RULES)):
+    for kind, rules in (
+        ("ClusterRole", installation.CONTROLLER.rules),
+        ("Role", installation.CONTROLLER.rules_at_home),
+    ):
         meta = {"name": ACCOUNT} | ({"namespace": ACCOUNT} if kind == "Role" else {})
         head = {"apiVersion": f"{RBAC}/v1", "metadata": meta}
         reference = {"apiGroup": RBAC, "kind": kind, "name": ACCOUNT}

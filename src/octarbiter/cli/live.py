@@ -16,7 +16,7 @@ from octarbiter.api import codec
 from octarbiter.api import taskset as api
 from octarbiter.api.meta import Json
 from octarbiter.cli import text
-from octarbiter.cli.page import Block, Facts, Table
+from octarbiter.cli.layout import Block, Facts, Table
 from octarbiter.core.lifecycle.phases import ReplicaPhase
 
 REPLICAS = 16
@@ -140,10 +140,19 @@ def said(before: api.TaskSet | None, after: api.TaskSet) -> list[str]:
     return lines
 
 
-def told(taskset: api.TaskSet) -> Json:
+def held_back(taskset: api.TaskSet, waits_for: str) -> api.TaskSet:
+    """Its own status says only that it is suspended. `waits_for`: what its queue says, if that holds it back."""
+    if not waits_for:
+        return taskset
+    status = msgspec.structs.replace(taskset.status, state=taskset.status.state or "Waiting", state_message=waits_for)
+    return msgspec.structs.replace(taskset, status=status)
+
+
+def told(taskset: api.TaskSet, waits_for: str = "") -> Json:
     """For scripts: the object's name and the whole status."""
     meta = taskset.metadata
-    return {"namespace": meta.namespace, "name": meta.name, "status": codec.to_json(taskset.status)}
+    found = {"namespace": meta.namespace, "name": meta.name, "status": codec.to_json(taskset.status)}
+    return {**found, "waitsFor": waits_for} if waits_for else found
 
 
 def _headline(taskset: api.TaskSet, now: datetime, space: Space) -> Facts:

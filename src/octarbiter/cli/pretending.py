@@ -19,6 +19,8 @@ class Settings(msgspec.Struct, frozen=True):
     pretend: bool = False
     port: int = 0
     """Of the API server; 0: a free one."""
+    policy: str = "drf"
+    """How queues without a parent share the cluster."""
 
 
 def options(command: F) -> F:
@@ -39,8 +41,11 @@ def options(command: F) -> F:
     return command
 
 
-def settings(nodes: int, resources: Sequence[str], pretend: bool, port: int = 0) -> Settings:
+def settings(
+    nodes: int, resources: Sequence[str], pretend: bool, port: int = 0, policy: str = Settings().policy
+) -> Settings:
     from octarbiter.api import errors, quantity
+    from octarbiter.core.arbitration import policies
 
     pairs: dict[str, str] = {}
     for written in resources:
@@ -52,4 +57,6 @@ def settings(nodes: int, resources: Sequence[str], pretend: bool, port: int = 0)
         if not name:
             raise click.UsageError(f"--resource is written NAME=COUNT, e.g. nvidia.com/gpu=4, not {written!r}")
         pairs[name] = count
-    return Settings(nodes, pairs, pretend, port)
+    if policy not in policies.names():
+        raise click.UsageError(f"--policy must be one of {', '.join(policies.names())}, is {policy!r}")
+    return Settings(nodes, pairs, pretend, port, policy)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from octarbiter.api import errors, scheme
 from octarbiter.api import taskset as api
-from octarbiter.cli import creating, exits, following, replica_logs, shortage, text
+from octarbiter.api.queuejob import QueueJob
+from octarbiter.cli import claiming, creating, exits, following, replica_logs, shortage, text
 from octarbiter.cli.showing import Manner
 from octarbiter.cli.sources import Document
 from octarbiter.cluster.controllers import kinds
@@ -66,9 +67,11 @@ class _Followed:
         self._namespace, self._name = target
         self._hinted: set[str] = set()
         self.seen: api.TaskSet | None = None
+        self._claim: QueueJob | None = None
 
     async def to_the_end(self) -> None:
         logs: asyncio.Task[None] | None = None
+        claims: asyncio.Task[None] | None = None
         states = following.states(self._client, scheme.TASKSETS, self._namespace, self._name)
         try:
             async with aclosing(states):
@@ -76,7 +79,9 @@ class _Followed:
                     if taskset is None:
                         raise exits.Failure(exits.Exit.FAILED, f"{self._name} was deleted")
                     self.seen = taskset
-                    self._manner.saw(taskset)
+                    self._show()
+                    if claims is None and taskset.spec.queue:
+                        claims = asyncio.create_task(self._follow_claim())
                     if logs is None and self._manner.wants_logs and _is_small(taskset):
                         choice = replica_logs.Choice(everyone=True)
                         logs = asyncio.create_task(
@@ -89,8 +94,23 @@ class _Followed:
             if logs is not None:
                 await asyncio.gather(logs, return_exceptions=True)  # pods without a log are no failure of the run
         finally:
-            if logs is not None:
-                logs.cancel()
+            for task in (logs, claims):
+                if task is not None:
+                    task.cancel()
+
+    async def _follow_claim(self) -> None:
+        """Why its queue holds it back is told beside it, and not in its own status."""
+        claims = following.states(self._client, scheme.QUEUEJOBS, self._namespace, self._name)
+        with suppress(errors.NotFound, errors.Forbidden):  # no queues there, or not for this person's eyes
+            async with aclosing(claims):
+                async for claim in claims:
+                    self._claim = claim
+                    if self.seen is not None and self.seen.spec.suspend:
+                        self._show()
+
+    def _show(self) -> None:
+        if self.seen is not None:
+            self._manner.saw(self.seen, claiming.waits_for(self.seen, self._claim))
 
     async def _look_for_shortage(self, taskset: api.TaskSet) -> None:
         selector = f"{names.UID_LABEL}={taskset.metadata.uid}"

@@ -31,7 +31,10 @@ class Manner(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None: ...
-    def saw(self, taskset: api.TaskSet) -> None: ...
+    def saw(self, taskset: api.TaskSet, waits_for: str = "") -> None:
+        """`waits_for`: what its status does not know, because its queue holds it back."""
+        ...
+
     def printed(self, line: bytes) -> None: ...
     def hint(self, sentence: str) -> None:
         """Something a person should know and can change."""
@@ -71,7 +74,8 @@ class _Lines(_Plain):
         self.wants_logs = wants_logs
         self._seen: dict[str, api.TaskSet] = {}
 
-    def saw(self, taskset: api.TaskSet) -> None:
+    def saw(self, taskset: api.TaskSet, waits_for: str = "") -> None:
+        taskset = live.held_back(taskset, waits_for)
         lines = live.said(self._seen.get(taskset.metadata.key), taskset)
         self._seen[taskset.metadata.key] = taskset
         for line in lines:
@@ -80,8 +84,8 @@ class _Lines(_Plain):
 
 
 class _Json(_Plain):
-    def saw(self, taskset: api.TaskSet) -> None:
-        click.echo(codec.encode(live.told(taskset)))
+    def saw(self, taskset: api.TaskSet, waits_for: str = "") -> None:
+        click.echo(codec.encode(live.told(taskset, waits_for)))
 
     def hint(self, sentence: str) -> None:
         click.echo(codec.encode({"hint": sentence}))
@@ -110,8 +114,8 @@ class _Picture:
         if self._live is not None:
             self._live.__exit__(kind, problem, trace)
 
-    def saw(self, taskset: api.TaskSet) -> None:
-        self._seen[taskset.metadata.key] = taskset
+    def saw(self, taskset: api.TaskSet, waits_for: str = "") -> None:
+        self._seen[taskset.metadata.key] = live.held_back(taskset, waits_for)
 
     def printed(self, line: bytes) -> None:
         self._lines.append(line.decode(errors="replace"))

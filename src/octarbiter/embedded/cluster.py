@@ -34,6 +34,8 @@ UNATTENDED = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationCo
 """Kinds that a larger cluster has controllers for, and this one has not."""
 CONTROLLER_MANAGER = ("system:kube-controller-manager", ("system:masters",))
 """As the cluster's own controllers are known, so that webhooks can tell them from people."""
+NODE_GRACE_S = 40.0
+"""A node that is silent for so long is lost."""
 DRAIN_S = 10
 """Pods get so long to end, or less if they ask for less, when the cluster goes down."""
 
@@ -137,7 +139,12 @@ class Cluster:
         self._nodes = asyncio.create_task(agent.run(), name="nodes")
         as_manager = ours.acting_as(connection, server, *CONTROLLER_MANAGER)
         own = manager.Manager(settings.Settings(leader_elect=False, health_address=""), as_manager)
-        wiring = own_controllers.Options(scheduler_name=options.scheduler_name, root_ca=server.ca_pem.decode())
+        wiring = own_controllers.Options(
+            scheduler_name=options.scheduler_name,
+            root_ca=server.ca_pem.decode(),
+            # One agent speaks for all nodes: the more of them, the longer the last one may have to wait for its turn.
+            node_grace_s=NODE_GRACE_S + options.nodes,
+        )
         own_controllers.add_all(own, wiring)
         self._work("controllers", own)
         if options.services:
@@ -158,8 +165,9 @@ class Cluster:
             await asyncio.wait(self._working)
         await self._serving.aclose()
         if self._client is not None and self._nodes is not None:
-            # Nobody makes new ones any more. To their owners they are lost, as on a node that is drained.
-            await nodes.drain(self._client, DRAIN_S)
+            if not self._options.pretend:  # of those that are pretended nothing runs, and there may be thousands
+                # Nobody makes new ones any more. To their owners they are lost, as on a node that is drained.
+                await nodes.drain(self._client, DRAIN_S)
             self._nodes.cancel()
             await asyncio.gather(self._nodes, return_exceptions=True)
         if self._client is not None:

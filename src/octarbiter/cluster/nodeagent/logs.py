@@ -37,6 +37,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     timestamps: bool = False
     limit_bytes: int | None = None
     follow: bool = False
+    look_again_s: float = LOOK_AGAIN_S
+    """While it is followed."""
     stream: str = ""
     """stdout or stderr; empty: both."""
 
@@ -116,7 +118,7 @@ async def _lines(path: Path, query: Query, is_over: Callable[[], bool]) -> Async
             elif not query.follow or over:
                 return
             else:
-                await asyncio.sleep(LOOK_AGAIN_S)
+                await asyncio.sleep(query.look_again_s)
 
 
 class _opened:

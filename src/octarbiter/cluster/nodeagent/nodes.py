@@ -8,12 +8,13 @@ else does.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import platform
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,8 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_S: Final = 40
 RENEW_S: Final = 10.0
 STATUS_S: Final = 300.0
+AT_ONCE: Final = 32
+"""Nodes that are spoken of to the server."""
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 log = logging.getLogger(__name__)
@@ -136,16 +139,7 @@ class Registration:
 
     async def register(self) -> None:
         """As soon as the server is there."""
-        pauses = backoff.Backoff(0.1, 5.0)
-        for settings in self._nodes:
-            while True:
-                try:
-                    await self._register(settings)
-                    await self._renew(settings)
-                    break
-                except errors.Retry as problem:
-                    log.warning("a node is not registered yet", extra={"node": settings.name, "error": str(problem)})
-                    await asyncio.sleep(pauses.next_pause(problem.after))
+        await self._for_all(self._register_at_last)
 
     async def keep(self) -> None:
         """Until cancelled. What fails is tried again a moment later: the server may be away for a while."""
@@ -153,17 +147,42 @@ class Registration:
         status_due = due + STATUS_S
         while True:
             due += RENEW_S
-            renewing_status = due >= status_due
-            if renewing_status:
+            with_status = due >= status_due
+            if with_status:
                 status_due += STATUS_S
-            for settings in self._nodes:
-                try:
-                    await self._renew(settings)
-                    if renewing_status:
-                        await self._register(settings)
-                except errors.ApiError as problem:
-                    log.warning("a node was not renewed", extra={"node": settings.name, "error": str(problem)})
+            await self._for_all(functools.partial(self._keep, with_status=with_status))
             await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+
+    async def _for_all(self, deed: Callable[[NodeSettings], Awaitable[None]]) -> None:
+        """Several at once: one after the other, the last of many nodes would be taken for dead on a busy machine."""
+        waiting = iter(self._nodes)
+
+        async def work() -> None:
+            for settings in waiting:
+                await deed(settings)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(self._nodes))):
+                group.create_task(work(), name="nodes")
+
+    async def _register_at_last(self, settings: NodeSettings) -> None:
+        pauses = backoff.Backoff(0.1, 5.0)
+        while True:
+            try:
+                await self._register(settings)
+                await self._renew(settings)
+                return
+            except errors.Retry as problem:
+                log.warning("a node is not registered yet", extra={"node": settings.name, "error": str(problem)})
+                await asyncio.sleep(pauses.next_pause(problem.after))
+
+    async def _keep(self, settings: NodeSettings, *, with_status: bool) -> None:
+        try:
+            await self._renew(settings)
+            if with_status:
+                await self._register(settings)
+        except errors.ApiError as problem:
+            log.warning("a node was not renewed", extra={"node": settings.name, "error": str(problem)})
 
     async def _register(self, settings: NodeSettings) -> None:
         now = self._clock.now()

@@ -80,7 +80,7 @@ async def execute(
     if tty:
         readers.append(_pump(os.fdopen(master, "rb", 0, closefd=False), stdout))
         if stdin is not None:
-            feeders.append(_feed(os.fdopen(os.dup(master), "wb", 0), stdin))
+            feeders.append(feed(os.fdopen(os.dup(master), "wb", 0), stdin))
         if sizes is not None:
             feeders.append(_resize(master, sizes))
     else:
@@ -89,7 +89,7 @@ async def execute(
         if stderr is not None and process.stderr is not None:
             readers.append(_pump(process.stderr, stderr))
         if stdin is not None and process.stdin is not None:
-            feeders.append(_feed(process.stdin, stdin))
+            feeders.append(feed(process.stdin, stdin))
     reading = [asyncio.create_task(reader) for reader in readers]
     feeding = [asyncio.create_task(feeder) for feeder in feeders]
     try:
@@ -130,7 +130,8 @@ async def _pump(pipe: object, output: Output) -> None:
         transport.close()
 
 
-async def _feed(pipe: object, source: AsyncIterator[bytes]) -> None:
+async def feed(pipe: object, source: AsyncIterator[bytes]) -> None:
+    """Until the source ends, or nobody reads from the pipe any more; then the pipe is closed."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
     writer = asyncio.StreamWriter(transport, protocol, None, loop)

@@ -14,12 +14,12 @@ from octarbiter.cluster.nodeagent.runtimes import records
 PATIENCE_S: Final = 15.0
 
 
-def signal(directory: Path, name: str) -> None:
-    """To a run's processes, through its supervisor, so that no other process can ever be meant."""
+def tell(directory: Path, word: str) -> None:
+    """The supervisor of a run; signals, too, so that no other process can ever be meant."""
     with contextlib.suppress(OSError):  # it is gone, or just going: then the agent is told
         fd = os.open(directory / "control", os.O_WRONLY | os.O_NONBLOCK)
         try:
-            os.write(fd, f"{name}\n".encode())
+            os.write(fd, f"{word}\n".encode())
         finally:
             os.close(fd)
 
@@ -30,7 +30,7 @@ async def kill_all(places: Places) -> list[Path]:
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while left := [path for path in left if not _is_over(path)]:
         for path in left:
-            signal(path, "SIGKILL")
+            tell(path, "SIGKILL")
         if asyncio.get_running_loop().time() > deadline:
             break
         await asyncio.sleep(0.02)

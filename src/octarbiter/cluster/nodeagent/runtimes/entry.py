@@ -12,7 +12,7 @@ import os
 import sys
 import termios
 
-from octarbiter.cluster.nodeagent.runtimes import namespaces, supervisor
+from octarbiter.cluster.nodeagent.runtimes import cgroups, namespaces, supervisor
 
 
 def main(directory: str, *command: str) -> None:
@@ -24,6 +24,7 @@ def main(directory: str, *command: str) -> None:
         spawn = json.load(file)
     with open("record.json", "rb") as file:
         record = json.load(file)
+    cgroups.join(record.get("groups", ()))
     try:
         if spawn["mounts"]:
             is_user = os.readlink("/proc/self/ns/user") != os.readlink(f"/proc/{record['pid']}/ns/user")

@@ -10,6 +10,7 @@ from octarbiter.api import quantity
 from octarbiter.cluster.nodeagent import environment, volumes
 from octarbiter.cluster.nodeagent.places import Places
 from octarbiter.cluster.nodeagent.pods import Container, Pod
+from octarbiter.cluster.nodeagent.runtimes import cgroups
 from octarbiter.cluster.nodeagent.runtimes.protocol import Place
 from octarbiter.cluster.nodeagent.sources import Sources
 
@@ -21,13 +22,20 @@ DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
 
 class Plans:
     def __init__(
-        self, places: Places, sources: Sources, inherited: Mapping[str, str], scheme: str, can_mount: bool
+        self,
+        places: Places,
+        sources: Sources,
+        inherited: Mapping[str, str],
+        scheme: str,
+        can_mount: bool,
+        groups: Mapping[str, cgroups.Home],
     ) -> None:
         self._places = places
         self._sources = sources
         self._inherited = inherited
         self._scheme = scheme
         self._can_mount = can_mount
+        self._groups = groups
 
     async def make(self, pod: Pod, spec: Container, attempt: int, place: Place) -> dict[str, Any]:
         """Raises Missing, and what `sources` raise."""
@@ -40,6 +48,8 @@ class Plans:
         message = str(self._places.run(uid, spec.name, attempt) / "termination-log")
         offered = volumes.variables(pod, self._places.volumes(uid)) | {"TERMINATION_MESSAGE_PATH": message}
         id_ = f"{self._scheme}://{secrets.token_hex(16)}"
+        if spec.tty:
+            offered["TERM"] = "xterm"
         variables = offered | variables | {MARK: id_}
         work = self._places.work(uid, spec.name)
         work.mkdir(parents=True, exist_ok=True)
@@ -48,8 +58,11 @@ class Plans:
             "argv": argv,
             "env": variables,
             "cwd": spec.working_dir or str(work),
+            "stdin": spec.stdin,
+            "tty": spec.tty,
             "log": str(self._places.log(pod, spec.name, attempt)),
-            "memory": _memory(pod, spec),
+            "groups": cgroups.plan(self._groups, _limit(spec, "memory"), _limit(spec, "cpu", 1000)),
+            "memory": _memory_rlimit(pod, spec) if "memory" not in self._groups else 0,
             "mounts": self._mounts(pod, spec, variables, message),
         }
 
@@ -63,12 +76,15 @@ class Plans:
         return [{"source": m.source, "target": m.target, "readOnly": m.read_only} for m in found]
 
 
-def _memory(pod: Pod, spec: Container) -> int:
-    """In bytes; 0: no limit."""
-    limit = spec.resources.limits.get("memory")
-    if limit is None or pod.metadata.annotations.get(MEMORY_LIMITS) != "enforced":
-        return 0
-    return quantity.parse(limit).nano // quantity.NANO
+def _limit(spec: Container, resource: str, parts: int = 1) -> int:
+    """In bytes, or thousandths of a CPU; 0: no limit."""
+    limit = spec.resources.limits.get(resource)
+    return 0 if limit is None else quantity.parse(limit).nano * parts // quantity.NANO
+
+
+def _memory_rlimit(pod: Pod, spec: Container) -> int:
+    """Only where it is asked for: programs that reserve more than they use would not even begin."""
+    return _limit(spec, "memory") if pod.metadata.annotations.get(MEMORY_LIMITS) == "enforced" else 0
 
 
 def no_command(spec: Container) -> str:

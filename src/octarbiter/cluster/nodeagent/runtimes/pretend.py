@@ -127,6 +127,14 @@ class PretendRuntime:
     ) -> int:
         raise LookupError(f'container "{container}" is only pretended: nothing runs in it, so no command can either')
 
+    async def type_into(
+        self, pod: Pod, container: str, stdin: AsyncIterator[bytes] | None, sizes: AsyncIterator[Size] | None = None
+    ) -> None:
+        """Nobody reads it."""
+        if stdin is not None:
+            async for _ in stdin:
+                pass
+
     async def read_logs(
         self, namespace: str, pod: str, container: str, query: logs.Query, *, uid: str = "", previous: bool = False
     ) -> AsyncIterator[bytes]:

@@ -5,9 +5,10 @@ about a run is read from its directory: `exit.json` there: it ended; the lock he
 the lock: its supervisor was killed, and it with it; no record: it has never run. So a new agent knows as much as the
 old one did, and starts nothing twice.
 
-Limits: images are not pulled, the command must exist on this machine; there is no isolation beyond mounts; memory
-limits are enforced only for pods annotated `node.octarbiter/memory-limits: enforced` (an rlimit: allocations fail,
-nothing is OOM-killed), CPU limits not at all; containers share the network of the machine, so ports must differ.
+Limits: images are not pulled, the command must exist on this machine; there is no isolation beyond mounts; limits of
+CPU and memory are enforced where control groups can be made (`cgroups`), elsewhere those of memory only, and only for
+pods annotated `node.octarbiter/memory-limits: enforced` (an rlimit: allocations fail, nothing is OOM-killed);
+containers share the network of the machine, so ports must differ.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import os
 import secrets
 import shutil
@@ -29,10 +29,19 @@ import msgspec
 
 from octarbiter.api import codec, errors
 from octarbiter.cluster.nodeagent import environment, handlers, logs, news, volumes
-from octarbiter.cluster.nodeagent.life import LOST
 from octarbiter.cluster.nodeagent.places import Places
 from octarbiter.cluster.nodeagent.pods import Container, Handler, Pod
-from octarbiter.cluster.nodeagent.runtimes import commands, ending, launch, plans, records, strays, supervisor
+from octarbiter.cluster.nodeagent.runtimes import (
+    attaching,
+    cgroups,
+    commands,
+    ending,
+    launch,
+    outcomes,
+    plans,
+    records,
+    strays,
+)
 from octarbiter.cluster.nodeagent.runtimes.protocol import Answer, Listener, NotPrepared, Output, Place, Size
 from octarbiter.cluster.nodeagent.sources import Sources
 
@@ -40,22 +49,29 @@ STARTS_AT_ONCE: Final = 8
 START_TIMEOUT_S: Final = 60.0
 KEPT_RUNS: Final = 2
 """Of a container, with their logs: this one and the one before."""
-log = logging.getLogger(__name__)
 
 
 class ProcessRuntime:
     scheme = "process"
     is_real = True
 
-    def __init__(self, root: Path, sources: Sources, inherited: Mapping[str, str] | None = None) -> None:
-        """`inherited`: the environment of which a few variables reach the containers; by default our own."""
+    def __init__(
+        self,
+        root: Path,
+        sources: Sources,
+        inherited: Mapping[str, str] | None = None,
+        groups: Mapping[str, cgroups.Home] | None = None,
+    ) -> None:
+        """`inherited`: the environment of which a few variables reach the containers; by default our own. `groups`:
+        where control groups can be made; by default where the kernel lets us."""
         self.places = Places(root)
         self._claim = self.places.claim()
         self._sources = sources
         self.can_mount = subprocess.run(launch.namespaces(), env={}, capture_output=True).returncode == 0
         """Volumes appear at their mount paths."""
         inherited = os.environ if inherited is None else inherited
-        self._plans = plans.Plans(self.places, sources, inherited, self.scheme, self.can_mount)
+        found = cgroups.homes() if groups is None else groups
+        self._plans = plans.Plans(self.places, sources, inherited, self.scheme, self.can_mount, found)
         self._listener: Listener = lambda uid, event: None
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._watched: dict[int, subprocess.Popen[bytes] | None] = {}  # by pidfd; None: an earlier agent's child
@@ -103,7 +119,7 @@ class ProcessRuntime:
                         break
                     if not (directory / "exit.json").exists():
                         strays.kill(record or {}, plans.MARK)
-                        return self._run(container, attempt, record, _at(LOST, _now()))
+                        return self._run(container, attempt, record, outcomes.lost())
                     continue
             if record is not None and self._watch(pod, container, attempt, record):
                 return self._run(container, attempt, record, None)
@@ -140,7 +156,7 @@ class ProcessRuntime:
                 self._tell(pod, news.ConfigurationFailed(container, attempt, str(problem)))
                 return
             if not spawn["argv"]:
-                self._tell(pod, _start_error(container, attempt, spawn["id"], plans.no_command(spec)))
+                self._tell(pod, outcomes.start_error(container, attempt, spawn["id"], plans.no_command(spec)))
                 return
             await self._begin(pod, spec, attempt, spawn)
 
@@ -161,7 +177,7 @@ class ProcessRuntime:
                 start_new_session=True,
             )
         except OSError as problem:
-            self._tell(pod, _start_error(spec.name, attempt, spawn["id"], str(problem)))
+            self._tell(pod, outcomes.start_error(spec.name, attempt, spawn["id"], str(problem)))
             return
         try:
             word = await _answer(process)
@@ -213,25 +229,21 @@ class ProcessRuntime:
         if ended is None:
             # Somebody killed the supervisor. What it left behind must not run on unseen.
             strays.kill(record or {}, plans.MARK)
-            outcome = _at(LOST, _now())
+            outcome = outcomes.lost()
         else:
             outcome = self._outcome(pod, container, attempt, ended)
         self._tell(pod, news.ContainerEnded(container.name, attempt, outcome, (record or {}).get("id", "")))
 
     def _outcome(self, pod: Pod, container: Container, attempt: int, ended: dict[str, Any]) -> news.Outcome:
-        at = datetime.fromtimestamp(ended["at"], UTC)
-        if problem := ended.get("problem"):
-            return news.Outcome(supervisor.CANNOT_START, "StartError", _cannot_run(container, problem), at)
-        code = int(ended["exitCode"])
         directory = self.places.run(pod.metadata.uid, container.name, attempt)
-        path = self.places.log(pod, container.name, attempt)
-        message = logs.termination_message(container, directory / "termination-log", path, code)
-        return news.Outcome(code, "Completed" if code == 0 else "Error", message, at)
+        return outcomes.read(
+            container, ended, directory / "termination-log", self.places.log(pod, container.name, attempt)
+        )
 
     # Acting on what runs.
 
     def send_signal(self, pod: Pod, container: str, attempt: int, signal: str) -> None:
-        ending.signal(self.places.run(pod.metadata.uid, container, attempt), signal)
+        ending.tell(self.places.run(pod.metadata.uid, container, attempt), signal)
 
     async def act(
         self, pod: Pod, container: str, attempt: int, handler: Handler, place: Place, timeout_s: float
@@ -254,12 +266,23 @@ class ProcessRuntime:
         tty: bool = False,
         sizes: AsyncIterator[Size] | None = None,
     ) -> int:
+        directory = self._running(pod, container)
+        return await commands.execute(
+            directory, command, stdout=stdout, stderr=stderr, stdin=stdin, tty=tty, sizes=sizes
+        )
+
+    async def type_into(
+        self, pod: Pod, container: str, stdin: AsyncIterator[bytes] | None, sizes: AsyncIterator[Size] | None = None
+    ) -> None:
+        once = pod.container(container).stdin_once
+        await attaching.type_into(self._running(pod, container), stdin, sizes, once=once)
+
+    def _running(self, pod: Pod, container: str) -> Path:
+        """The directory of the run; raises LookupError."""
         for attempt in reversed(list(self.places.attempts(pod.metadata.uid, container))):
             directory = self.places.run(pod.metadata.uid, container, attempt)
             if (directory / "record.json").exists() and not (directory / "exit.json").exists():
-                return await commands.execute(
-                    directory, command, stdout=stdout, stderr=stderr, stdin=stdin, tty=tty, sizes=sizes
-                )
+                return directory
         raise LookupError(f'container "{container}" of pod "{pod.metadata.name}" is not running')
 
     def read_logs(
@@ -270,8 +293,13 @@ class ProcessRuntime:
         return logs.read(path, query, lambda: (run / "exit.json").exists() or not run.exists())
 
     async def release(self, pod: Pod) -> None:
-        await asyncio.to_thread(shutil.rmtree, self.places.pod(pod.metadata.uid), True)
-        await asyncio.to_thread(logs.prune, self.places)
+        await asyncio.to_thread(self._clear, self.places.pod(pod.metadata.uid))
+
+    def _clear(self, directory: Path) -> None:
+        for record in directory.glob("containers/*/runs/*/record.json"):
+            cgroups.remove((records.read(record) or {}).get("groups", ()))  # a supervisor that was killed could not
+        shutil.rmtree(directory, ignore_errors=True)
+        logs.prune(self.places)
 
     async def close(self) -> None:
         loop = asyncio.get_running_loop()
@@ -286,27 +314,6 @@ class ProcessRuntime:
 
     def _tell(self, pod: Pod, event: news.Event) -> None:
         self._listener(pod.metadata.uid, event)
-
-
-def _at(outcome: news.Outcome, now: datetime) -> news.Outcome:
-    return msgspec.structs.replace(outcome, finished_at=now)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _start_error(container: str, attempt: int, id_: str, message: str) -> news.ContainerEnded:
-    outcome = news.Outcome(supervisor.CANNOT_START, "StartError", message, _now())
-    return news.ContainerEnded(container, attempt, outcome, id_)
-
-
-def _cannot_run(spec: Container, problem: str) -> str:
-    name = [*spec.command, *spec.args, ""][0]
-    return (
-        f'failed to start container "{spec.name}": cannot run "{name}": {problem}. Images are not pulled here: the '
-        f'command runs from this machine and not from "{spec.image}", so it must be installed here'
-    )
 
 
 async def _answer(process: subprocess.Popen[bytes]) -> bytes:

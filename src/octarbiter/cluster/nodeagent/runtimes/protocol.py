@@ -89,6 +89,12 @@ class Runtime(Protocol):
         """
         ...
 
+    async def type_into(
+        self, pod: Pod, container: str, stdin: AsyncIterator[bytes] | None, sizes: AsyncIterator[Size] | None = None
+    ) -> None:
+        """Input for the command of a running container, until there is no more. Raises LookupError, as `execute`."""
+        ...
+
     def read_logs(
         self, namespace: str, pod: str, container: str, query: logs.Query, *, uid: str = "", previous: bool = False
     ) -> AsyncIterator[bytes]:

@@ -6,6 +6,7 @@ It outlives the agent, so that no exit and no line of output is lost while the a
 - It forks the command, writes `record.json` to the disk, and only then lets the command begin. So what has no record
   has never run, whoever is killed whenever.
 - It writes stdout and stderr to the log, a timestamp before each line, and rotates it.
+- It holds the command's input or terminal, where it has one (`keyboard`).
 - It passes on the signals named in the FIFO `control` to the command's process group; SIGKILL to all descendants.
 - When the command ends, so does everything it started, also what left its process group; then comes `exit.json`.
 
@@ -22,20 +23,25 @@ import os
 import resource
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 from typing import Any, NoReturn
 
-from octarbiter.cluster.nodeagent.runtimes import namespaces
+from octarbiter.cluster.nodeagent.runtimes import cgroups, namespaces
+from octarbiter.cluster.nodeagent.runtimes.keyboard import Keyboard
+from octarbiter.cluster.nodeagent.runtimes.transcript import Lines, Log
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-LONGEST_CHUNK = 16 * 1024
-LARGEST_LOG = 10 * 1024 * 1024
-ROTATED_LOGS = 4
 LAST_WORDS_S = 10.0
 """For what does not die at once, and for output still in the pipes."""
 CANNOT_START = 128
+ONCE = "ONCE"
+"""In `control`: the command's input ends with who is attached now."""
+SIZE = "SIZE:"
+"""In `control`: the terminal has so many columns and rows now, as 80x24."""
 
 
 def main(directory: str) -> None:
@@ -59,6 +65,8 @@ class Supervisor:
         self._log = Log(spawn["log"])
         self._poll = select.poll()
         self._streams: dict[int, Lines] = {}
+        self._keyboard: Keyboard | None = None
+        self._terminal = -1
 
     def run(self) -> None:
         # Ctrl-C at the agent's terminal and the like are meant for others.
@@ -72,6 +80,7 @@ class Supervisor:
         problem = self._start()
         if problem:
             os.waitpid(self._pid, 0)
+            cgroups.remove(self._groups)
             write("exit.json", {"exitCode": CANNOT_START, "problem": problem, "at": time.time()})
             _answer("failed")
             return
@@ -84,11 +93,13 @@ class Supervisor:
 
     def _start(self) -> str:
         """What went wrong; empty: it runs."""
-        out, err, go, fail = (os.pipe() for _ in range(4))
+        self._groups = cgroups.make(self._spawn["groups"])
+        ends = self._ends()
+        go, fail = os.pipe(), os.pipe()
         pid = self._pid = os.fork()
         if pid == 0:
-            self._become(go, out[1], err[1], fail[1])
-        for end in (out[1], err[1], go[0], fail[1]):
+            self._become(go, ends, fail[1])
+        for end in {*ends, go[0], fail[1]}:
             os.close(end)
         record = {
             "id": self._spawn["id"],
@@ -97,6 +108,7 @@ class Supervisor:
             "supervisor": os.getpid(),
             "supervisorStart": start_of(os.getpid()),
             "boot": boot(),
+            "groups": self._groups,
             "at": time.time(),
         }
         write("record.json", record)
@@ -104,22 +116,42 @@ class Supervisor:
         os.close(go[1])
         problem = os.read(fail[0], 4096)  # ends when the command begins, which closes it
         os.close(fail[0])
-        for stream, fd in (("stdout", out[0]), ("stderr", err[0])):
-            os.set_blocking(fd, False)
-            self._streams[fd] = Lines(stream, self._log)
-            self._poll.register(fd, select.POLLIN)
         return problem.decode(errors="replace")
 
-    def _become(self, go: tuple[int, int], out: int, err: int, fail: int) -> NoReturn:
+    def _ends(self) -> tuple[int, int, int]:
+        """The command's input, output and errors; the other ends are ours to read and write."""
+        if self._spawn["tty"]:
+            self._terminal, theirs = os.openpty()
+            self._listen("stdout", os.dup(self._terminal))
+            if self._spawn["stdin"]:
+                self._keyboard = Keyboard(os.dup(self._terminal), self._poll)
+            return theirs, theirs, theirs
+        (out, their_out), (err, their_err) = os.pipe(), os.pipe()
+        self._listen("stdout", out)
+        self._listen("stderr", err)
+        if not self._spawn["stdin"]:
+            return os.open(os.devnull, os.O_RDONLY), their_out, their_err
+        their_input, sink = os.pipe()
+        self._keyboard = Keyboard(sink, self._poll)
+        return their_input, their_out, their_err
+
+    def _listen(self, stream: str, fd: int) -> None:
+        os.set_blocking(fd, False)
+        self._streams[fd] = Lines(stream, self._log, at_once=self._spawn["tty"] or self._spawn["stdin"])
+        self._poll.register(fd, select.POLLIN)
+
+    def _become(self, go: tuple[int, int], ends: tuple[int, int, int], fail: int) -> NoReturn:
         try:
             os.setsid()
             self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             os.close(go[1])
             if not os.read(go[0], 1):
                 os._exit(CANNOT_START)  # the supervisor died before it could record us
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(out, 1)
-            os.dup2(err, 2)
+            cgroups.join(self._groups)
+            for number, end in enumerate(ends):
+                os.dup2(end, number)
+            if self._spawn["tty"]:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 with contextlib.suppress(OSError, ValueError):
                     signal.signal(number, signal.SIG_DFL)
@@ -134,8 +166,10 @@ class Supervisor:
             if fd in self._streams:
                 self._take_output(fd)
             elif fd == self._control:
-                for name in os.read(fd, 4096).decode(errors="replace").split():
-                    self._pass_on(name)
+                for word in os.read(fd, 4096).decode(errors="replace").split():
+                    self._obey(word)
+            elif self._keyboard is not None and self._keyboard.owns(fd):
+                self._keyboard.turn(fd)
             else:
                 os.read(fd, 4096)
         return self._has_ended()
@@ -152,6 +186,17 @@ class Supervisor:
             if seen.si_pid == self._pid:
                 return True
             os.waitpid(seen.si_pid, 0)
+
+    def _obey(self, word: str) -> None:
+        if word == ONCE and self._keyboard is not None:
+            self._keyboard.once()
+        elif word.startswith(SIZE) and self._terminal >= 0:
+            columns, _, rows = word.removeprefix(SIZE).partition("x")
+            with contextlib.suppress(ValueError, OSError, struct.error):
+                size = struct.pack("HHHH", int(rows), int(columns), 0, 0)
+                fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, size)
+        else:
+            self._pass_on(word)
 
     def _pass_on(self, name: str) -> None:
         number = getattr(signal, name, None)
@@ -178,7 +223,10 @@ class Supervisor:
             time.sleep(0.005)
         self._drain(deadline)
         code = os.waitstatus_to_exitcode(status)
-        write("exit.json", {"exitCode": 128 - code if code < 0 else code, "signal": max(0, -code), "at": finished_at})
+        ended = {"exitCode": 128 - code if code < 0 else code, "signal": max(0, -code), "at": finished_at}
+        ended["outOfMemory"] = cgroups.ran_out_of_memory(self._groups)
+        cgroups.remove(self._groups)
+        write("exit.json", ended)
 
     def _children_left(self) -> bool:
         try:
@@ -191,6 +239,8 @@ class Supervisor:
     def _drain(self, deadline: float) -> None:
         self._poll.unregister(self._wake)
         self._poll.unregister(self._control)
+        if self._keyboard is not None:
+            self._keyboard.close()
         while self._streams and time.monotonic() < deadline:
             for fd, _ in self._poll.poll(100):
                 self._take_output(fd)
@@ -202,66 +252,14 @@ class Supervisor:
             data = os.read(fd, 65536)
         except BlockingIOError:
             return
+        except OSError:
+            data = b""  # a terminal says so at its end
         if data:
             self._streams[fd].add(data)
             return
         self._poll.unregister(fd)
         os.close(fd)
         self._streams.pop(fd).end()
-
-
-class Lines:
-    """One stream, cut into lines; what is longer than a chunk is written in parts marked P."""
-
-    def __init__(self, stream: str, log: Log) -> None:
-        self._stream = stream
-        self._log = log
-        self._rest = b""
-
-    def add(self, data: bytes) -> None:
-        *whole, rest = (self._rest + data).split(b"\n")
-        for line in whole:
-            while len(line) > LONGEST_CHUNK:
-                self._write(b"P", line[:LONGEST_CHUNK])
-                line = line[LONGEST_CHUNK:]
-            self._write(b"F", line)
-        while len(rest) > LONGEST_CHUNK:
-            self._write(b"P", rest[:LONGEST_CHUNK])
-            rest = rest[LONGEST_CHUNK:]
-        self._rest = rest
-
-    def end(self) -> None:
-        if self._rest:
-            self._write(b"P", self._rest)
-            self._rest = b""
-
-    def _write(self, tag: bytes, line: bytes) -> None:
-        self._log.write(b"%s %s %s %s\n" % (timestamp(), self._stream.encode(), tag, line))
-
-
-class Log:
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._open()
-
-    def _open(self) -> None:
-        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        self._size = os.fstat(self._fd).st_size
-
-    def write(self, line: bytes) -> None:
-        if self._size > LARGEST_LOG:
-            self._rotate()
-        # A full disk costs lines and not the container.
-        with contextlib.suppress(OSError):
-            self._size += os.write(self._fd, line)
-
-    def _rotate(self) -> None:
-        os.close(self._fd)
-        for number in range(ROTATED_LOGS - 1, 0, -1):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{self._path}.{number}", f"{self._path}.{number + 1}")
-        os.replace(self._path, f"{self._path}.1")
-        self._open()
 
 
 def enter(spawn: dict[str, Any]) -> NoReturn:
@@ -307,11 +305,6 @@ def boot() -> str:
 def children_of(pid: int) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(word) for word in file.read().split()]
-
-
-def timestamp() -> bytes:
-    seconds, nanos = divmod(time.time_ns(), 10**9)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode() + b".%09dZ" % nanos
 
 
 def _child_alarm() -> int:
