@@ -8,7 +8,7 @@ KILLS ?= 1000
 PYTEST_ARGS ?=
 ON_KUBERNETES := tests/kubernetes tests/contract tests/clients
 
-.PHONY: help install demo test test-fast test-kubernetes lint generate lock soak bench clean
+.PHONY: help install demo test test-fast test-kubernetes test-kubectls lint generate lock soak bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-fast: $(READY) ## The tests that need no cluster
 
 test-kubernetes: $(READY) ## The tests on a real Kubernetes (built on first use)
 	$(BIN)/python -m pytest $(ON_KUBERNETES) -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-kubectls: $(READY) ## kubectl of every minor version on the embedded cluster (built on first use)
+	OCTARBITER_KUBECTLS=all $(BIN)/python -m pytest $(wildcard tests/clients/test_kubectl*.py) -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(READY) ## Style and types
 	$(BIN)/ruff check .

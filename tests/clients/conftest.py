@@ -2,21 +2,40 @@
 
 The programs of Kubernetes come from the test bed. Where they cannot be had those tests are skipped, and say why; with
 OCTARBITER_REQUIRE_KUBERNETES=1 they fail instead.
+
+What is said of kubectl is tried with the one of the test bed. OCTARBITER_KUBECTLS=1.27,1.30 adds these, which are built
+if need be, and `all` adds all (`make test-kubectls`).
 """
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from kubectl_runner import Kubectl
 
 from octarbiter.testing.cluster import EmbeddedCluster
-from octarbiter.testing.kubernetes import build
+from octarbiter.testing.kubernetes import build, kubectls, versions
 
 PROGRAMS = ("kubectl", "kube-scheduler")
 _PROBLEM = pytest.StashKey[str]()
+_OTHERS = pytest.StashKey[list[str]]()
+
+KubectlOf = Callable[[EmbeddedCluster, str], Kubectl]
+"""For a cluster and a namespace."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        config.stash[_OTHERS] = kubectls.named(os.environ.get("OCTARBITER_KUBECTLS", ""))
+    except ValueError as problem:
+        raise pytest.UsageError(f"OCTARBITER_KUBECTLS: {problem}") from None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kubectl_minor" in metafunc.fixturenames:
+        metafunc.parametrize("kubectl_minor", [versions.MINOR, *metafunc.config.stash[_OTHERS]], scope="session")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -28,6 +47,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         with capture.global_and_fixture_disabled():
             build.ensure(PROGRAMS, stream=sys.stderr)
+            kubectls.ensure(session.config.stash[_OTHERS], stream=sys.stderr)
     except build.Unavailable as problem:
         session.config.stash[_PROBLEM] = f"NO PROGRAMS OF KUBERNETES: {problem}"
 
@@ -71,13 +91,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture
-def kubectl(programs: dict[str, Path], cluster: EmbeddedCluster, home: Path, namespace: str) -> Kubectl:
-    return Kubectl(programs["kubectl"], cluster.kubeconfig, home, namespace)
+@pytest.fixture(scope="session")
+def kubectl_of(programs: dict[str, Path], kubectl_minor: str, tmp_path_factory: pytest.TempPathFactory) -> KubectlOf:
+    """The version that is tried, with a memory of its own."""
+    home = tmp_path_factory.mktemp("home")
+    if kubectl_minor == versions.MINOR:
+        program, version = programs["kubectl"], versions.KUBERNETES
+    else:
+        program, version = kubectls.found()[kubectl_minor], kubectls.MINORS[kubectl_minor]
+    return lambda cluster, namespace: Kubectl(program, cluster.kubeconfig, home, namespace, version)
 
 
 @pytest.fixture
-def running_kubectl(
-    programs: dict[str, Path], running_cluster: EmbeddedCluster, home: Path, running_namespace: str
-) -> Kubectl:
-    return Kubectl(programs["kubectl"], running_cluster.kubeconfig, home, running_namespace)
+def kubectl(kubectl_of: KubectlOf, cluster: EmbeddedCluster, namespace: str) -> Kubectl:
+    return kubectl_of(cluster, namespace)
+
+
+@pytest.fixture
+def running_kubectl(kubectl_of: KubectlOf, running_cluster: EmbeddedCluster, running_namespace: str) -> Kubectl:
+    return kubectl_of(running_cluster, running_namespace)

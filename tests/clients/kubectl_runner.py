@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from octarbiter.testing.kubernetes import versions
+
 _PATIENCE_S = 60.0
 
 
@@ -16,8 +18,12 @@ class Failed(Exception):
 class Kubectl:
     """In one namespace of one cluster."""
 
-    def __init__(self, program: Path, kubeconfig: Path, home: Path, namespace: str) -> None:
+    def __init__(
+        self, program: Path, kubeconfig: Path, home: Path, namespace: str, version: str = versions.KUBERNETES
+    ) -> None:
         self.namespace = namespace
+        self.version = version
+        self.minor = int(version.split(".")[1])
         self._argv = [str(program), f"--kubeconfig={kubeconfig}"]
         # A clean one: no settings of the person who runs the tests. kubectl remembers what the server serves in HOME.
         self._environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home)}
@@ -57,6 +63,10 @@ class Kubectl:
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self(*arguments, "-o", "json"))
+
+    def deleted(self, what: str) -> str:
+        """How it says that something of its namespace is gone."""
+        return f"{what} deleted from {self.namespace} namespace" if self.minor >= 34 else f"{what} deleted"
 
     def _place(self, arguments: tuple[str, ...]) -> list[str]:
         return ["-n", self.namespace, *arguments]

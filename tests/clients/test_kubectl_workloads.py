@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,6 @@ def test_a_pod_is_run_listened_to_and_removed_in_one_command(running_kubectl: Ku
     assert running_kubectl("get", "pod", "once", "--ignore-not-found") == ""
 
 
-@pytest.mark.xfail(strict=True, reason="attaching carries output only: nobody holds the other end of a program's stdin")
 def test_a_pod_reads_what_is_typed_to_it(running_kubectl: Kubectl) -> None:
     assert "heard it" in once(running_kubectl, "read word; echo heard $word; sleep 1", input="it\n")
 
@@ -98,6 +98,43 @@ def test_files_are_copied_into_a_pod_and_back(running_kubectl: Kubectl, tmp_path
     running_kubectl("cp", "sleeper:copied.txt", str(tmp_path / "back.txt"))
 
     assert (tmp_path / "back.txt").read_text() == "and back\n"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def test_a_port_of_a_pod_is_reached_from_here(running_kubectl: Kubectl) -> None:
+    port = free_port()
+    greeter = (
+        "import socketserver as s\n"
+        "class Greeter(s.StreamRequestHandler):\n"
+        "    def handle(self): self.wfile.write(b'hello ' + self.rfile.read())\n"
+        f"with s.ThreadingTCPServer(('127.0.0.1', {port}), Greeter) as server:\n"
+        "    print('open', flush=True)\n"
+        "    server.serve_forever()\n"
+    )
+    running_kubectl("run", "greeter", "--image=python", "--restart=Never", "--command", "--", "python3", "-c", greeter)
+    running_kubectl("wait", "--for=condition=Ready", "pod/greeter", "--timeout=30s")
+    follow = running_kubectl.start("logs", "--follow", "greeter")
+    forward = running_kubectl.start("port-forward", "pod/greeter", f":{port}", "--address=127.0.0.1")
+    assert follow.stdout is not None
+    assert forward.stdout is not None
+    try:
+        assert follow.stdout.readline() == "open\n"
+        told = re.match(rf"Forwarding from 127.0.0.1:(\d+) -> {port}\n", forward.stdout.readline())
+        assert told is not None
+        for name in (b"Ada", b"Grace" * 100_000):
+            with socket.create_connection(("127.0.0.1", int(told[1])), timeout=30) as connection:
+                connection.sendall(name)
+                connection.shutdown(socket.SHUT_WR)
+                assert connection.makefile("rb").read() == b"hello " + name
+    finally:
+        for process in (follow, forward):
+            process.terminate()
+            process.communicate()
 
 
 # --- jobs and tasksets
@@ -192,7 +229,9 @@ def test_a_namespace_is_described_with_its_quota(kubectl: Kubectl) -> None:
 
 
 def test_whoever_asks_is_told_who_they_are_and_what_they_may(kubectl: Kubectl) -> None:
-    assert kubectl.json("auth", "whoami")["status"]["userInfo"]["groups"] == ["system:masters", "system:authenticated"]
+    if kubectl.minor > 27:  # the first that knows a version of the review that servers still have
+        who = kubectl.json("auth", "whoami")["status"]["userInfo"]
+        assert who["groups"] == ["system:masters", "system:authenticated"]
     assert kubectl("auth", "can-i", "create", "pods") == "yes"
 
 

@@ -64,3 +64,15 @@ def a_cron_jobs_schedule(api: Api, schedule: str) -> None:
     spec = {"schedule": schedule, "jobTemplate": {"spec": job("a")["spec"]}}
     answer = api.ask("POST", "batch/v1/cronjobs?dryRun=All", {"metadata": {"name": "a"}, "spec": spec})
     api.note("answer", [answer.code, answer.body.get("message"), answer.body.get("details")])
+
+
+@each({"none": (None, None), "its own": ("x", None), "its template's": (None, "y"), "both": ("x", "y")})
+def a_job_has_labels(api: Api, labels: Any) -> None:
+    for name in ("a", "a" * 64):
+        made = job(name)
+        for about, label in zip(
+            (made["metadata"], made["spec"]["template"].setdefault("metadata", {})), labels, strict=True
+        ):
+            if label is not None:
+                about["labels"] = {"label": label}
+        api.post("batch/v1/jobs", made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from furniture import GADGETS, GROUP, config_map, definition
+from furniture import GADGETS, GROUP, config_map, definition, gadget
 from harness import Api, case, each
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList,application/json"
@@ -10,7 +10,8 @@ _RESOURCES = {
     "v1": (
         "bindings configmaps endpoints events limitranges namespaces namespaces/finalize namespaces/status nodes "
         "nodes/status persistentvolumeclaims persistentvolumeclaims/status persistentvolumes pods pods/attach "
-        "pods/binding pods/eviction pods/exec pods/log pods/status podtemplates replicationcontrollers "
+        "pods/binding pods/ephemeralcontainers pods/eviction pods/exec pods/log pods/resize pods/status podtemplates "
+        "replicationcontrollers "
         "replicationcontrollers/scale resourcequotas resourcequotas/status secrets serviceaccounts "
         "serviceaccounts/token services services/status"
     ),
@@ -68,9 +69,16 @@ def discovery_describes_the_group(api: Api, group_version: str) -> None:
     api.note("in the list", listed[group]["preferredVersion"])
 
 
-@each({"v2": "v2", "v2beta1": "v2beta1"})
-def aggregated_discovery_describes_the_resources(api: Api, version: str) -> None:
-    accept = _AGGREGATED.format(version)
+@case
+def an_older_form_of_aggregated_discovery_is_not_served(api: Api) -> None:
+    for path in ("/api", "/apis"):
+        answer = api.ask("GET", path, accept=_AGGREGATED.format("v2beta1"))
+        api.note(path, [answer.code, answer.headers, answer["kind"]])
+
+
+@case
+def aggregated_discovery_describes_the_resources(api: Api) -> None:
+    accept = _AGGREGATED.format("v2")
     for path in ("/api", "/apis"):
         answer = api.ask("GET", path, accept=accept)
         api.note(path, [answer.code, answer.headers, answer["kind"], answer.body.get("apiVersion"), answer["metadata"]])
@@ -140,6 +148,12 @@ def the_versions_of_the_core_are_told(api: Api) -> None:
         "/api/v1/namespaces/default/pods/x/binding",
         "/api/v1/namespaces/default/pods/x/eviction",
         "/api/v1//namespaces",
+        "/apis/apps/v1//deployments",
+        "/api//v1",
+        "/apis//apps",
+        "/apis/contract.example.com//v1",
+        "/api/v2/x",
+        "/apis/apps/v9",
     ]
 )
 def a_path_that_leads_nowhere(api: Api, path: str) -> None:
@@ -201,6 +215,35 @@ def who_is_not_known_is_turned_away(api: Api) -> None:
     for path in ("configmaps", "/api", "/apis/batch/v1", "/version", "/nonsense"):
         api.get(path, token="wrong")
     api.post("configmaps", config_map("a"), token="wrong")
+
+
+@case
+def who_says_nothing_is_nobody(api: Api) -> None:
+    for path in ("configmaps", "/api", "/nonsense"):
+        api.get(path, token="")
+
+
+@case
+def custom_objects_are_made_by_any_path(api: Api) -> None:
+    api.post(f"{GADGETS}/x", gadget("x"))
+    api.post(f"{GADGETS}/x", gadget("y"))
+    api.post(f"{GADGETS}/x", b"{")
+    api.get(f"{GADGETS}/y")
+    for body in (gadget("z"), b"{"):
+        api.put(GADGETS, body)
+        api.patch(GADGETS, body)
+    api.patch(GADGETS, {}, type="text/plain")
+    api.delete(f"/apis/{GADGETS}")
+    api.put(f"/apis/{GADGETS}", gadget("x"))
+    api.get(f"{GADGETS}/x/status/more")
+
+
+@case
+def refusals_are_spoken_in_yaml(api: Api) -> None:
+    for path in ("configmaps/absent", f"{GADGETS}/absent", "/api/v1/nonsense", "/apis/apps/v1/nonsense", "/nonsense"):
+        api.get(path, accept="application/yaml")
+    api.post("configmaps", {"metadata": {"name": "-"}}, accept="application/yaml")
+    api.get("configmaps", accept="application/yaml", token="wrong")
 
 
 @case

@@ -222,3 +222,15 @@ def a_collections_deletion_is_seen_object_by_object(api: Api) -> None:
     api.given("DELETE", "configmaps")
     with api.watching(f"configmaps?watch=true&resourceVersion={start}") as stream:
         stream.take(2)
+
+
+@case
+def a_deletion_without_grace_is_seen_in_two_steps(api: Api) -> None:
+    api.made("pods", pod("unscheduled"))
+    api.made("pods", pod("bound", nodeName="contract-node"))
+    api.made("pods", pod("ended", nodeName="contract-node"))
+    api.given("PATCH", "pods/ended/status", {"status": {"phase": "Succeeded"}}, type="application/merge-patch+json")
+    start = api.ask("GET", "pods").body["metadata"]["resourceVersion"]
+    for path in ("unscheduled", "bound?gracePeriodSeconds=0", "ended"):
+        api.given("DELETE", f"pods/{path}")
+    api.watch(f"pods?watch=true&resourceVersion={start}", 6)

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from octarbiter.cluster.apiserver.connections import Bounds
 from octarbiter.cluster.apiserver.server import ApiServer
 from octarbiter.cluster.store.store import Store
 
@@ -105,10 +106,10 @@ class Api:
 
 
 @asynccontextmanager
-async def running(directory: Path, store: Store | None = None) -> AsyncIterator[Api]:
+async def running(directory: Path, store: Store | None = None, *, bounds: Bounds | None = None) -> AsyncIterator[Api]:
     own = store is None
     store = store or await Store.open(None)
-    async with ApiServer(store, directory=directory) as server:
+    async with ApiServer(store, directory=directory, bounds=bounds) as server:
         tls = ssl.create_default_context(cadata=server.ca_pem.decode())
         timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(timeout=timeout) as session:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from apiserver_fixture import MERGE, STRATEGIC, TABLE, Api, definition, running
 
-from octarbiter.api import crd
+from octarbiter.api import crd, kinds
 from octarbiter.cluster.store.store import Store
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -200,7 +200,7 @@ async def test_definitions_and_objects_survive_a_restart(tmp_path: Path) -> None
 
 
 async def test_our_own_definition_is_accepted(api: Api) -> None:
-    made = await api.create(CRDS, crd.render())
+    made = await api.create(CRDS, crd.render(kinds.TASKSET))
 
     assert conditions(made)["Established"] == "True"
     assert (await api.ask("GET", "/apis/octopus.openi.pcl.cn/v1alpha1/tasksets")).code == 200

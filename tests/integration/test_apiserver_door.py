@@ -29,7 +29,7 @@ async def test_nobody_gets_in_without_a_token(api: Api, path: str) -> None:
         assert (answer.code, answer.reason) == (401, "Unauthorized")
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/healthz/", "/readyz?verbose"])
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/", "/readyz?verbose"])
 async def test_everybody_may_ask_whether_the_server_is_well(api: Api, path: str) -> None:
     assert (await api.ask("GET", path, token="")).code == 200
 

@@ -196,6 +196,15 @@ def test_kubectl_attach_shows_what_comes_from_now_on(cluster: EmbeddedCluster, t
     assert done.stdout.endswith(b"last\n")
 
 
+def test_kubectl_attach_passes_on_what_is_typed(cluster: EmbeddedCluster) -> None:
+    run(cluster, shell_pod("reader", "cat; echo end >&2", stdin=True, stdinOnce=True), "Running")
+    done = kubectl(cluster, "attach", "-i", "reader", input=b"data\n" * 50_000)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"data\n" * 50_000
+    assert b"end\n" in done.stderr
+
+
 def test_the_official_python_client_streams(cluster: EmbeddedCluster) -> None:
     client = pytest.importorskip("kubernetes.client")
     config = pytest.importorskip("kubernetes.config")

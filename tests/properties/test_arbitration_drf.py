@@ -19,6 +19,8 @@ from octarbiter.core.arbitration.deserved import deserve
 EXAMPLES = settings(max_examples=60, deadline=None)
 """Seeds; each makes several problems."""
 SEEDS = st.integers(0, 1 << 32)
+ORDERED = ["drf", "hdrf", "priority", "fifo"]
+"""Policies of whole units."""
 
 
 def next_unit_left_out(total: Vector, claims: Sequence[Claim], grants: Sequence[Grant]) -> str:
@@ -85,7 +87,7 @@ def test_no_policy_gives_more_than_there_is_or_more_than_asked(seed: int, policy
 
 
 @EXAMPLES
-@given(SEEDS, st.sampled_from(["drf", "hdrf", "priority", "fifo"]))
+@given(SEEDS, st.sampled_from(ORDERED))
 def test_no_next_unit_that_fits_is_left_out(seed: int, policy: str) -> None:
     for total, claims in mixtures(seed):
         assert next_unit_left_out(total, claims, policies.share(policy, total, claims)) == ""
@@ -108,6 +110,31 @@ def check_tree(there: Vector, claims: Sequence[Claim], grants: dict[str, Grant])
             check_tree(amount, claim.children, grants)
         else:
             assert policies.broken(there, [claim], [grants[claim.key]]) == []
+
+
+@EXAMPLES
+@given(SEEDS, st.sampled_from(ORDERED))
+def test_no_next_unit_that_fits_is_left_out_of_a_tree(seed: int, policy: str) -> None:
+    """Where no cap and no policy of vectors is in the way."""
+    for total, roots in trees(seed):
+        plain = [without_limits(claim) for claim in roots]
+        leaves = [leaf for claim in plain for leaf in leaves_of(claim)]
+        grants = deserve(total, plain, policy)
+        assert next_unit_left_out(total, leaves, [grants[leaf.key] for leaf in leaves]) == ""
+
+
+def without_limits(claim: Claim) -> Claim:
+    return replace(
+        claim,
+        cap=None,
+        floor=(0,) * len(claim.floor),
+        policy=claim.policy if claim.policy in ORDERED else "",
+        children=tuple(without_limits(child) for child in claim.children),
+    )
+
+
+def leaves_of(claim: Claim) -> list[Claim]:
+    return [leaf for child in claim.children for leaf in leaves_of(child)] if claim.children else [claim]
 
 
 @EXAMPLES
@@ -224,8 +251,10 @@ def test_one_resource_that_all_need_most_is_shared_by_weight(seed: int) -> None:
 @EXAMPLES
 @given(SEEDS)
 def test_nobody_loses_when_another_leaves(seed: int) -> None:
-    """Population monotonicity."""
-    for claims in requests(seed):
+    """Population monotonicity. If everybody needs some of everything: else one that was stopped by the leaver may go
+    on, at the cost of others."""
+    for some in requests(seed):
+        claims = [replace(claim, rest=tuple(max(WHOLE, amount) for amount in claim.rest)) for claim in some]
         total = total_for(claims)
         before, after = drf.share(total, claims), drf.share(total, claims[1:])
         for claim, less, more in zip(claims[1:], before[1:], after, strict=True):

@@ -128,7 +128,9 @@ def ran(world: World) -> Iterator[tuple[State, Outcome]]:
     quiet = 0
     for _ in range(LONGEST):
         before = world.image()
+        now = world.now
         state, outcome = world.step(SOON if not quiet else LATER)
+        assert outcome.look_again_at is None or outcome.look_again_at > now
         yield state, outcome
         moved = outcome.evictions or outcome.suspend or outcome.taken_from or world.image() != before
         quiet = 0 if moved else quiet + 1
@@ -148,14 +150,14 @@ def leaves(state: State) -> list[str]:
     return [key for key in state.queues if key != "p/p"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_without_arrivals_arbitration_comes_to_rest(world: World) -> None:
     for _ in ran(world):
         pass
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds(tame=True))
 def test_at_rest_everybody_may_use_what_it_deserves_and_nobody_uses_more_if_all_may_be_asked_to_go(
     world: World,
@@ -170,7 +172,7 @@ def test_at_rest_everybody_may_use_what_it_deserves_and_nobody_uses_more_if_all_
             assert result.deserved == result.allocated
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_nobody_may_use_more_than_it_deserves_and_together_no_more_than_there_is(world: World) -> None:
     for state, outcome in ran(world):
@@ -189,7 +191,7 @@ def test_nobody_may_use_more_than_it_deserves_and_together_no_more_than_there_is
         assert resources.fits(may_hold, bound)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_nobody_is_asked_who_is_protected_or_not_reclaimable_nor_below_a_guarantee_nor_within_its_right(
     world: World,
@@ -220,7 +222,7 @@ def _kept(state: State, outcome: Outcome, key: str, name: str) -> int:
     return sum(job.unit.get(name, 0) * min(job.kept, outcome.units[job.key]) for job in jobs if job.kept)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds(budget=1000))
 def test_nobody_is_asked_in_vain(world: World) -> None:
     plans: list[tuple[State, Sequence[Leaf], Scale, Plan]] = []
@@ -270,7 +272,7 @@ def filled(state: State, there: Sequence[Leaf], scale: Scale, losses: Sequence[L
     return allocation.fill(scale.total, there, after)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(worlds(), some.integers(0, 3))
 def test_jobs_far_back_in_line_get_what_they_would_get_if_all_were_looked_at(world: World, first: int) -> None:
     state = world.state()

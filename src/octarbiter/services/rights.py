@@ -42,12 +42,12 @@ ARBITRATOR: list[Json] = [
     {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["list", "watch"]},
     # Queues are made from quotas, and in mode default-queue.
     {"apiGroups": [arbitrator.GROUP], "resources": ["queues"], "verbs": ["list", "watch", "create"]},
-    {"apiGroups": [arbitrator.GROUP], "resources": ["queues/status"], "verbs": ["patch"]},
+    {"apiGroups": [arbitrator.GROUP], "resources": ["queues/status"], "verbs": ["update"]},
     # A quota that is made belongs to its Queue.
     {"apiGroups": [arbitrator.GROUP], "resources": ["queues/finalizers"], "verbs": ["update"]},
     # Claims, also under their older name; one is made for a TaskSet that names a queue, and belongs to it.
     {"apiGroups": [arbitrator.GROUP], "resources": ["queuejobs", "tasksets"], "verbs": ["list", "watch", "create"]},
-    {"apiGroups": [arbitrator.GROUP], "resources": ["queuejobs/status", "tasksets/status"], "verbs": ["patch"]},
+    {"apiGroups": [arbitrator.GROUP], "resources": ["queuejobs/status", "tasksets/status"], "verbs": ["update"]},
     {"apiGroups": [taskset.GROUP], "resources": ["tasksets/finalizers"], "verbs": ["update"]},
     # Workloads that claims refer to: only their `spec.suspend` is changed. Other kinds need a rule like this one.
     {"apiGroups": [taskset.GROUP], "resources": ["tasksets"], "verbs": ["list", "watch", "patch"]},

@@ -74,12 +74,12 @@ def test_a_pod_that_runs_gets_time_and_the_time_only_shrinks() -> None:
     assert shortened["metadata"]["deletionTimestamp"] == "2030-01-01T00:00:10Z"
     assert shortened["metadata"]["deletionGracePeriodSeconds"] == 10
     assert shortened["metadata"]["generation"] == 2
-    assert deletion.decide(kinds.PODS, dying, Options(grace_s=0), later)[0] is Outcome.REMOVE
+    assert deletion.decide(kinds.PODS, dying, Options(grace_s=0), later)[0] is Outcome.MARK_AND_REMOVE
 
 
 @pytest.mark.parametrize("unneeded", [pod(node=""), pod("Failed"), pod("Succeeded")])
 def test_a_pod_that_does_not_run_goes_at_once(unneeded: dict[str, Any]) -> None:
-    assert deletion.decide(kinds.PODS, unneeded, Options(grace_s=30), NOW)[0] is Outcome.REMOVE
+    assert deletion.decide(kinds.PODS, unneeded, Options(grace_s=30), NOW)[0] is Outcome.MARK_AND_REMOVE
 
 
 def test_a_pod_with_a_finalizer_stays_when_its_time_is_up() -> None:
@@ -125,7 +125,7 @@ def test_whatever_is_asked_in_which_order_a_pod_never_gets_more_time_and_never_c
         now += timedelta(seconds=passed)
         outcome, after = deletion.decide(kinds.PODS, present, Options(grace_s=grace), now)
         assert before == present
-        if outcome is Outcome.REMOVE:
+        if outcome in (Outcome.REMOVE, Outcome.MARK_AND_REMOVE):
             assert not after["metadata"].get("finalizers")
             return
         stamp = objects.read_time(after["metadata"]["deletionTimestamp"])

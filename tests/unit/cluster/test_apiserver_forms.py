@@ -58,7 +58,6 @@ def test_a_path_with_an_empty_part_names_nothing() -> None:
     [
         ("", Form()),
         ("*/*", Form()),
-        ("application/*", Form()),
         ("application/json", Form()),
         ("application/yaml", Form(media_type="application/yaml")),
         ("application/vnd.kubernetes.protobuf, */*", Form()),
@@ -74,7 +73,7 @@ def test_the_form_of_an_answer_is_what_the_client_likes_best(accept: str, form: 
     assert negotiation.negotiate(accept) == form
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Unknown;v=v1;g=meta.k8s.io"])
+@pytest.mark.parametrize("accept", ["text/html", "application/*", "application/json;as=Unknown;v=v1;g=meta.k8s.io"])
 def test_what_cannot_be_written_is_not_acceptable(accept: str) -> None:
     with pytest.raises(status.Failure) as refused:
         negotiation.negotiate(accept)
@@ -152,17 +151,17 @@ def test_versions_are_ranked_as_clients_expect() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "version"),
+    ("accept", "is_aggregated"),
     [
-        ("", ""),
-        ("application/json", ""),
-        ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", "v2"),
-        ("application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", "v2beta1"),
-        ("application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList,application/json", ""),
+        ("", False),
+        ("application/json", False),
+        ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", True),
+        ("application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", False),
+        ("application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList,application/json", False),
     ],
 )
-def test_discovery_is_told_in_the_form_that_was_asked_for(accept: str, version: str) -> None:
-    assert discovery.aggregated_version(accept) == version
+def test_discovery_is_told_in_the_form_that_was_asked_for(accept: str, is_aggregated: bool) -> None:
+    assert discovery.is_aggregated(accept) is is_aggregated
 
 
 def test_selectors_see_labels_names_and_the_fields_of_the_kind() -> None:

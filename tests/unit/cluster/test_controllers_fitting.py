@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from octarbiter.api import codec
-from octarbiter.cluster.controllers import demand, fitting
+from octarbiter.cluster.controllers import fitting
 from octarbiter.cluster.controllers.kinds import Node, Pod
 from octarbiter.cluster.controllers.waiting_line import Line
 
@@ -41,31 +41,6 @@ def rooms(*nodes: Node) -> fitting.Rooms:
 def refusal(wanting: Pod, *nodes: Node) -> str:
     answer = rooms(*nodes).best_for(fitting.wish_of(wanting))
     return answer.message if isinstance(answer, fitting.Refusal) else ""
-
-
-def test_the_first_init_container_may_need_more_than_all_that_run_later() -> None:
-    wanting = pod(
-        {"cpu": "1"},
-        initContainers=[
-            {"name": "sidecar", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
-            {"name": "big", "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}},
-        ],
-        overhead={"cpu": "100m"},
-    )
-
-    assert demand.requests(wanting) == {"cpu": 3_600_000_000, "memory": 2**30 * 10**9}
-
-
-def test_sidecars_run_beside_the_containers() -> None:
-    sidecar = {"name": "sidecar", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}}
-
-    assert demand.requests(pod({"cpu": "1"}, initContainers=[sidecar])) == {"cpu": 1_500_000_000}
-
-
-def test_what_a_pod_asks_for_as_a_whole_counts_instead_of_what_its_containers_ask_for() -> None:
-    whole = {"requests": {"cpu": "2"}}
-
-    assert demand.requests(pod({"cpu": "1", "memory": "1"}, resources=whole)) == {"cpu": 2 * 10**9, "memory": 10**9}
 
 
 def test_every_reason_is_told_with_the_number_of_nodes_that_have_it() -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 
 from octarbiter.api import codec
+from octarbiter.api.core_kinds import QuotaSpec
 from octarbiter.cluster.controllers import budgets, discovery, emptying, node_health, usage, writing
 from octarbiter.cluster.controllers.emptying import Left
-from octarbiter.cluster.controllers.kinds import NAMESPACES, PODS, Budget, Node, Pod, QuotaSpec, Taint
+from octarbiter.cluster.controllers.kinds import NAMESPACES, PODS, Budget, Node, Pod, Taint
 
 Json = dict[str, Any]
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -68,7 +68,8 @@ def test_fields_from_the_future_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        (b"", "does not appear to be a protobuf message"),
+        (b"", "empty data"),
+        (protobuf.MAGIC, "empty body"),
         (b"{}", "does not appear to be a protobuf message"),
         (envelope("v1", "Foo", b""), 'no kind "Foo" is registered for version "v1"'),
         (envelope("v1", "Pod", b"\x0a\xff"), "unexpected EOF"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octarbiter.api import crd
+from octarbiter.api import kinds
 from octarbiter.cluster.apiserver import tables
 from octarbiter.cluster.apiserver.tables import ages
 
@@ -115,7 +115,7 @@ def test_our_own_columns_can_be_drawn() -> None:
         "status": {"state": "Running", "totalRetriedCount": 2},
     }
 
-    cells = tables.render("x", "TaskSet", [taskset], NOW, columns=crd.COLUMNS)["rows"][0]["cells"]
+    cells = tables.render("x", "TaskSet", [taskset], NOW, columns=kinds.TASKSET.columns)["rows"][0]["cells"]
 
     assert cells == ["t", "Running", None, 2, None, "q"]
 

@@ -281,6 +281,13 @@ def test_hierarchical_fairness_ignores_siblings_that_can_grow_no_more() -> None:
     assert held(grants) == [(10, 1), (10, 0)]
 
 
+def test_hierarchical_fairness_counts_all_that_they_have() -> None:
+    children = (units("satisfied", Block((1,), 4)), units("growing", Block((1,), 99)))
+    inner = Claim(key="a", rest=(0,), floor=(0,), children=children, policy="hdrf")
+
+    assert held(hdrf.share((40,), [inner, units("b", Block((1,), 99))])) == [(20,), (20,)]
+
+
 def test_hierarchical_fairness_divides_requests_too() -> None:
     one = Claim(
         key="a", rest=(0, 0), floor=(0, 0), children=(request("x", 800, 0), request("y", 0, 800)), policy="hdrf"

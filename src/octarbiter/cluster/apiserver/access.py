@@ -6,6 +6,7 @@ Reviews are questions in the form of objects: they are answered and not stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import objects, rbac, status
@@ -16,14 +17,15 @@ from octarbiter.cluster.apiserver.validation.problems import Problem
 GROUPS = frozenset({"authorization.k8s.io", "authentication.k8s.io"})
 
 
-def answer(call: Call, review: Json, authenticator: Authenticator, policy: rbac.Policy) -> Json:
+def answer(call: Call, review: Json, authenticator: Authenticator, policy: rbac.Policy, now: datetime) -> Json:
     resource, user = call.served.resource, call.user
     spec = review.get("spec")
     if not isinstance(spec, dict):
         spec = {}
+    metadata: Json = review["metadata"]
     match resource.kind:
         case "SelfSubjectAccessReview":
-            _refuse(_problems(spec))
+            _refuse([*_problems(spec), *_decoration(metadata)])
             result: Json = _verdict(user, _wanted(spec), policy)
         case "SubjectAccessReview" | "LocalSubjectAccessReview":
             groups = tuple(spec.get("groups") or ())
@@ -34,24 +36,23 @@ def answer(call: Call, review: Json, authenticator: Authenticator, policy: rbac.
             if resource.namespaced and spec.get("resourceAttributes") and namespace != call.namespace:
                 where = "spec.resourceAttributes.namespace"
                 problems.append(_invalid(where, f'"{namespace}"', "must match metadata.namespace"))
-            _refuse(problems)
+            _refuse([*problems, *([] if resource.namespaced else _decoration(metadata))])
             result = _verdict(User(spec.get("user") or "", groups), _wanted(spec), policy)
         case "SelfSubjectRulesReview":
             if not spec.get("namespace"):
                 raise status.bad_request("no namespace on request")
             result = _rules(user, spec["namespace"], policy)
+            review, metadata, spec = {"spec": {}}, {}, {}
         case "SelfSubjectReview":
             result = {"userInfo": _info(user)}
+            metadata = {"creationTimestamp": objects.timestamp(now)}
         case "TokenReview":
             result = _token(spec, authenticator)
         case _:
             raise status.method_not_allowed()
-    metadata = review.get("metadata") if isinstance(review.get("metadata"), dict) else {}
-    answered: Json = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
-        "metadata": metadata or {},
-    }
+    if resource.namespaced:
+        metadata = {**metadata, "namespace": call.namespace}
+    answered: Json = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     if "spec" in review:
         answered["spec"] = spec
     return {**answered, "status": result}
@@ -67,6 +68,13 @@ def _problems(spec: Json) -> list[Problem]:
         rule = "cannot be specified in combination with resourceAttributes"
         return [_invalid("spec.nonResourceAttributes", shown, rule)]
     return []
+
+
+def _decoration(metadata: Json) -> list[Problem]:
+    """A question has no name and no labels."""
+    if metadata.keys() <= {"managedFields"}:
+        return []
+    return [_invalid("metadata", objects.encode(metadata).decode(), "must be empty")]
 
 
 def _refuse(problems: Sequence[Problem]) -> None:

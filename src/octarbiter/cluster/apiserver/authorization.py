@@ -18,7 +18,9 @@ from octarbiter.cluster.apiserver.routing import Target
 from octarbiter.cluster.store.store import Store
 
 _ROWS = {row.plural: row for row in kinds.BUILT_IN if row.group == "rbac.authorization.k8s.io"}
-_DOORS = frozenset({"pods/exec", "pods/attach"})
+NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+"""Names of whoever asks stand in the text: no browser shall take it for a page."""
+_DOORS = frozenset({"pods/exec", "pods/attach", "pods/portforward"})
 _ON_COLLECTIONS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
 _ON_OBJECTS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -107,11 +109,12 @@ def _only_name(field_selector: str) -> str:
 def _forbidden(user: User, wanted: Attributes) -> status.Failure:
     who = f'User "{user.name}" cannot {wanted.verb}'
     if wanted.path:
-        return status.Failure(403, "Forbidden", f'forbidden: {who} path "{wanted.path}"', {})
+        return status.Failure(403, "Forbidden", f'forbidden: {who} path "{wanted.path}"', {}, headers=dict(NO_SNIFFING))
     plural = wanted.resource.partition("/")[0]
     subject = f"{plural}.{wanted.group}" if wanted.group else plural
     named = f'{subject} "{wanted.name}"' if wanted.name else subject
     where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     message = f'{named} is forbidden: {who} resource "{wanted.resource}" in API group "{wanted.group}" {where}'
     details = {"name": wanted.name, "group": wanted.group, "kind": plural}
-    return status.Failure(403, "Forbidden", message, {key: value for key, value in details.items() if value})
+    details = {key: value for key, value in details.items() if value}
+    return status.Failure(403, "Forbidden", message, details, headers=dict(NO_SNIFFING))

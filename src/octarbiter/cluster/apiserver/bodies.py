@@ -25,16 +25,16 @@ _QUOTED_BYTES = 1000
 def read(body: bytes, content_type: str, served: Served, validation: str, warnings: list[str]) -> Json:
     resource = served.resource
     media_type = negotiation.body_type(content_type, custom=resource.custom)
-    obj, duplicates = parse(body, media_type, resource.kind)
+    obj, duplicates = parse(body, media_type, resource.kind, is_untyped=resource.custom)
     identify(obj, resource, body)
     settle(obj, served, validation, warnings, duplicates)
     return obj
 
 
-def parse(body: bytes, media_type: str, kind: str) -> tuple[Json, list[str]]:
+def parse(body: bytes, media_type: str, kind: str, *, is_untyped: bool = False) -> tuple[Json, list[str]]:
     """The object, and the paths of what stands in it twice."""
     try:
-        return decoding.decode(body, media_type)
+        return decoding.decode(body, media_type, is_untyped=is_untyped)
     except decoding.Unreadable as problem:
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(body)})"

@@ -16,14 +16,14 @@ NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CLUSTER_IP: Final = "10.96.0.1"
 _PRIORITIES: Final = (
     (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-    (
         "system-node-critical",
         2_000_001_000,
         "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
     ),
 )
 

@@ -45,8 +45,8 @@ class Definition(models.BuiltIn):
             return
         accept_names(obj, self._others(), objects.timestamp(self._clock()))
 
-    def problems(self, obj: Json, old: Json | None) -> Sequence[status.Problem]:
-        return [*super().problems(obj, old), *custom.definition_problems(obj, old)]
+    def problems(self, obj: Json, old: Json | None, subresource: str = "") -> Sequence[status.Problem]:
+        return [*super().problems(obj, old, subresource), *custom.definition_problems(obj, old)]
 
 
 def accept_names(crd: Json, others: Iterable[Json], now: str) -> None:

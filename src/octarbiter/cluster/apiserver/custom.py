@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver import decoding, kinds, objects, schemas, status, structural
+from octarbiter.cluster.apiserver import decoding, kinds, scale, schemas, status, structural
 from octarbiter.cluster.apiserver.catalogue import Reading, Scaling, Served
 from octarbiter.cluster.apiserver.kinds import Resource, Subresource
 from octarbiter.cluster.apiserver.types import Type
@@ -14,17 +14,15 @@ from octarbiter.cluster.apiserver.validation import metadata, names
 from octarbiter.cluster.apiserver.validation.problems import Problem
 
 _NEVER: Final = 2**63
-_FINALIZER: Final = "metadata.finalizers["
-"""Custom objects may have finalizers of any name; only built-in ones need a domain in them."""
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 class Custom:
     """Objects of one version of a definition."""
 
-    def __init__(self, resource: Resource, schema: Json) -> None:
-        self._resource = resource
+    def __init__(self, schema: Json, scaling: Scaling | None = None) -> None:
         self._type = structural.parse(schema)
+        self._scaling = scaling
 
     @property
     def type(self) -> Type | None:
@@ -51,9 +49,14 @@ class Custom:
     def complete(self, obj: Json, old: Json | None) -> None:
         """Nothing: the server knows no more than the schema says."""
 
-    def problems(self, obj: Json, old: Json | None) -> Sequence[status.Problem]:
-        found = [each for each in metadata.problems(obj, names.subdomain) if not each.field.startswith(_FINALIZER)]
-        return [*found, *structural.problems_of(obj, self._type, old)]
+    def problems(self, obj: Json, old: Json | None, subresource: str = "") -> Sequence[status.Problem]:
+        # Custom objects may have finalizers of any name; only built-in ones need a domain in them.
+        found = [each for each in metadata.problems(obj, names.subdomain) if not metadata.is_of_finalizers(each)]
+        # The metadata of an update are looked at three times, and each time it is said.
+        part = subresource if subresource == "status" else ""
+        scaled = [] if self._scaling is None else scale.problems(obj, self._scaling, only_status=bool(part))
+        seen = structural.problems_of(obj, self._type, old, part, scaled)
+        return [*(found * 3 if old is not None else found), *seen]
 
 
 def versions_of(crd: Json, since: int) -> list[Served]:
@@ -67,29 +70,11 @@ def versions_of(crd: Json, since: int) -> list[Served]:
 
 
 def definition_problems(crd: Json, old: Json | None) -> Sequence[status.Problem]:
-    found = [*structural.check_crd(crd)]
-    if old is None:
-        if crd["spec"].get("preserveUnknownFields"):
-            instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-            said = f"Invalid value: true: cannot set to true, {instead}"
-            found.append(Problem("FieldValueInvalid", "spec.preserveUnknownFields", said))
-        return found
-    conditions = (old.get("status") or {}).get("conditions") or []
-    settled = any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-    # What is stored lies under the plural and the group, and as the scope and the kind say.
-    fixed = [("scope",), ("names", "kind")] if settled else []
-    for path in [*fixed, ("group",), ("names", "plural")]:
-        before, after = _at(old["spec"], path), _at(crd["spec"], path)
-        if after != before:
-            said = f"Invalid value: {objects.encode(after).decode()}: field is immutable"
-            found.append(Problem("FieldValueInvalid", ".".join(("spec", *path)), said))
-    return found
-
-
-def _at(spec: Json, path: Sequence[str]) -> object:
-    found: object = spec
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
+    found = [*structural.check_crd(crd, old)]
+    if old is None and crd["spec"].get("preserveUnknownFields"):
+        instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        said = f"Invalid value: true: cannot set to true, {instead}"
+        found.append(Problem("FieldValueInvalid", "spec.preserveUnknownFields", said))
     return found
 
 
@@ -97,11 +82,11 @@ def _served(crd: Json, version: Json, settled_since: int) -> Served:
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
     subresources = version.get("subresources") or {}
-    scale = subresources.get("scale")
+    scaled = subresources.get("scale")
     rows: list[Subresource] = []
     if "status" in subresources:
         rows.append(Subresource("status", names["kind"], kinds.CHANGE_VERBS))
-    if scale is not None:
+    if scaled is not None:
         rows.append(Subresource("scale", "Scale", kinds.CHANGE_VERBS, "autoscaling", "v1"))
     resource = Resource(
         group=spec["group"],
@@ -114,18 +99,19 @@ def _served(crd: Json, version: Json, settled_since: int) -> Served:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         verbs=_VERBS,
-        subresources=tuple(sorted(rows, key=lambda row: row.name)),
+        subresources=tuple(rows),
         tracks_generation=True,
         put_needs_version=True,
         selectable=tuple(each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()),
         custom=True,
     )
+    scaling = _scaling(scaled) if scaled is not None else None
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     return Served(
         resource,
-        Custom(resource, schema),
+        Custom(schema, scaling),
         columns=version.get("additionalPrinterColumns") or [],
-        scaling=_scaling(scale) if scale is not None else None,
+        scaling=scaling,
         closed="deletionTimestamp" in crd["metadata"],
         settled_since=settled_since,
         deprecation=_deprecation(resource, version),

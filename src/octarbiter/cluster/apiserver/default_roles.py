@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver.authn import AUTHENTICATED, MASTERS
+from octarbiter.cluster.apiserver.authn import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -93,7 +93,7 @@ def cluster_bindings() -> list[Json]:
         "cluster-admin": (MASTERS,),
         "system:basic-user": (AUTHENTICATED,),
         "system:discovery": (AUTHENTICATED,),
-        "system:public-info-viewer": (AUTHENTICATED, "system:unauthenticated"),
+        "system:public-info-viewer": (AUTHENTICATED, UNAUTHENTICATED),
     }
     return [
         {

@@ -35,6 +35,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 class Outcome(Enum):
     REMOVE = auto()
+    MARK_AND_REMOVE = auto()
+    """Watchers first see that it is being deleted, at once and without grace, and then that it is gone."""
     MARK = auto()
     """It stays and says that it is being deleted."""
     PENDING = auto()
@@ -42,7 +44,7 @@ class Outcome(Enum):
 
 
 def decide(resource: Resource, obj: Json, options: Options, now: datetime) -> tuple[Outcome, Json]:
-    """The outcome, and the object as it then is (for REMOVE: as it last was). `obj` is left alone."""
+    """The outcome, and the object as it then is (if it is removed: as it last was). `obj` is left alone."""
     check_preconditions(resource, obj, options)
     obj = {**obj, "metadata": dict(obj["metadata"])}
     if resource is NAMESPACES and (outcome := _namespace(obj, options, now)):
@@ -71,7 +73,9 @@ def decide(resource: Resource, obj: Json, options: Options, now: datetime) -> tu
         if not graceful:
             _mark(metadata, now)
         return Outcome.MARK, obj
-    return (Outcome.MARK if grace > 0 else Outcome.REMOVE), obj
+    if grace > 0:
+        return Outcome.MARK, obj
+    return (Outcome.MARK_AND_REMOVE if graceful else Outcome.REMOVE), obj
 
 
 def completes_deletion(resource: Resource, obj: Json, old: Json) -> bool:

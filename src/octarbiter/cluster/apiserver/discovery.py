@@ -17,32 +17,29 @@ from octarbiter.cluster.apiserver.kinds import Resource, Subresource
 
 _AGGREGATED_GROUP: Final = "apidiscovery.k8s.io"
 _AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
-_AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
+_AGGREGATED_VERSION: Final = "v2"
+AGGREGATED_TYPE: Final = f"{negotiation.JSON};g={_AGGREGATED_GROUP};v={_AGGREGATED_VERSION};as={_AGGREGATED_KIND}"
 
 
-def aggregated_version(accept: str) -> str:
-    """The version of aggregated discovery the client likes best; empty if it wants the older form."""
+def is_aggregated(accept: str) -> bool:
+    """Whether the client likes it best so; all others get the older form."""
     for clause in negotiation.clauses(accept) if accept else ():
         if not clause.takes(negotiation.JSON):
             continue
         wanted = clause.parameters
         if wanted.get("g") == _AGGREGATED_GROUP and wanted.get("as") == _AGGREGATED_KIND:
-            if wanted.get("v") in _AGGREGATED_VERSIONS:
-                return wanted["v"]
+            if wanted.get("v") == _AGGREGATED_VERSION:
+                return True
         elif not wanted:
-            return ""
-    return ""
+            return False
+    return False
 
 
-def aggregated_type(version: str) -> str:
-    return f"{negotiation.JSON};g={_AGGREGATED_GROUP};v={version};as={_AGGREGATED_KIND}"
-
-
-def aggregated(catalogue: Catalogue, version: str, *, core: bool) -> Json:
+def aggregated(catalogue: Catalogue, *, core: bool) -> Json:
     found = [Group("", ("v1",))] if core else catalogue.groups()
     return {
         "kind": _AGGREGATED_KIND,
-        "apiVersion": f"{_AGGREGATED_GROUP}/{version}",
+        "apiVersion": f"{_AGGREGATED_GROUP}/{_AGGREGATED_VERSION}",
         "metadata": {},
         "items": [_aggregated_group(catalogue, group) for group in found],
     }
@@ -75,7 +72,8 @@ def resources(catalogue: Catalogue, group: str, version: str) -> Json | None:
         return None
     return {
         "kind": "APIResourceList",
-        "apiVersion": "v1",
+        # The list of the core is older than the habit of saying so.
+        **({"apiVersion": "v1"} if group else {}),
         "groupVersion": f"{group}/{version}" if group else version,
         "resources": [row for served in found for row in _rows(served.resource)],
     }

@@ -19,6 +19,7 @@ from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import (
     access,
     bodies,
+    cautions,
     decoding,
     kinds,
     listing,
@@ -30,13 +31,14 @@ from octarbiter.cluster.apiserver import (
     scale,
     schemas,
     status,
+    verbs,
     watching,
 )
 from octarbiter.cluster.apiserver.authn import Authenticator, User
-from octarbiter.cluster.apiserver.authorization import Authorizer
+from octarbiter.cluster.apiserver.authorization import NO_SNIFFING, Authorizer
 from octarbiter.cluster.apiserver.catalogue import Catalogue, Served
-from octarbiter.cluster.apiserver.negotiation import Form
-from octarbiter.cluster.apiserver.pods import binding, eviction, log, streams
+from octarbiter.cluster.apiserver.negotiation import Form, View
+from octarbiter.cluster.apiserver.pods import binding, eviction, forwarding, log, streams
 from octarbiter.cluster.apiserver.pods.kubelet import Kubelet
 from octarbiter.cluster.apiserver.registry import Call, Registry
 from octarbiter.cluster.apiserver.routing import Target
@@ -45,16 +47,12 @@ from octarbiter.cluster.store.store import Store
 
 MOST_BODY_BYTES: Final = 3 * 1024 * 1024
 BODY_TIMEOUT_S: Final = 30.0
+STALLED_S: Final = 60.0
+"""How long a watcher may read nothing."""
+TEXT: Final = "text/plain; charset=utf-8"
 HEADERS: Final = {"Cache-Control": "no-cache, private"}
 
 Handler = Callable[[web.BaseRequest, Call, Target], Coroutine[None, None, web.StreamResponse]]
-
-_ON_COLLECTIONS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
-_ON_OBJECTS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_SPECIAL: Final = {name: name for name in ("scale", "binding", "eviction", "log", "exec", "attach", "token")}
-"""Subresources that are not just a part of their object."""
-
-_ON_SUBRESOURCES: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create"}
 
 
 class Handlers:
@@ -82,17 +80,16 @@ class Handlers:
 
     async def handle(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         served = self._catalogue.find(target.group, target.version, target.plural)
-        if served is None or target.rest:
+        if served is None:
             raise status.unknown_resource()
         resource = served.resource
-        if target.namespace and not resource.namespaced:
+        if resource.custom:
+            if not verbs.is_there(request.method, target, resource):
+                return page_not_found()
+        elif target.rest or not verbs.is_there("GET", target, resource):
             raise status.unknown_resource()
-        if target.name and resource.namespaced and not target.namespace:
-            raise status.unknown_resource()
-        if resource.namespaced and not target.namespace and "list" not in resource.verbs:
-            raise status.unknown_resource()
-        verb = _verb(request.method, target, served)
-        if special := _SPECIAL.get(target.subresource or ("binding" if target.plural == "bindings" else "")):
+        verb = verbs.of(request.method, target, served)
+        if special := verbs.SPECIAL.get(target.subresource or ("binding" if target.plural == "bindings" else "")):
             verb = special
         if resource.namespaced and not target.namespace and verb != "list":
             raise status.method_not_allowed()
@@ -108,15 +105,13 @@ class Handlers:
         if resource is kinds.CRDS and verb not in ("get", "list"):
             # What a definition brings must be served also if its author hangs up too early.
             return await asyncio.shield(handler(request, call, target))
-        warning = f"299 - {_quoted(served.deprecation)}"
         try:
             answer = await handler(request, call, target)
         except status.Failure as failure:
-            if served.deprecation:
-                failure.headers["Warning"] = warning
+            failure.warnings += [*call.warnings, *([served.deprecation] if served.deprecation else [])]
             raise
         if served.deprecation and not answer.prepared:
-            answer.headers.add("Warning", warning)
+            answer.headers.add("Warning", f"299 - {_quoted(served.deprecation)}")
         return answer
 
     async def _get(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
@@ -132,7 +127,7 @@ class Handlers:
     async def _list(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
         served = call.served
         wanted = options.listing(request.query, served.resource, forced_watch=target.watch)
-        form = self._form(request, served)
+        form = self._form(request, served, can_be_watched=True)
         if wanted.watch:
             return await self._watch(request, call, wanted, form)
         page = await listing.page(self._store, served.resource, call.namespace, wanted)
@@ -143,7 +138,7 @@ class Handlers:
         self, request: web.BaseRequest, call: Call, wanted: options.Listing, form: Form
     ) -> web.StreamResponse:
         if form.media_type != negotiation.JSON:
-            raise status.not_acceptable([f"{negotiation.JSON};stream=watch"])
+            raise status.not_acceptable(negotiation.STREAMED)
         options.revision(wanted.resource_version)
         include = options.include_object(request.query)
         wish = watching.Request(served=call.served, namespace=call.namespace, wanted=wanted, form=form, include=include)
@@ -154,21 +149,22 @@ class Handlers:
             # A client that leaves is how most watches end.
             with suppress(ConnectionResetError):
                 async for piece in pieces:
-                    await stream.write(piece)
+                    await _send(stream, piece)
                 await stream.write_eof()
         return stream
 
     async def _create(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
         served, resource = call.served, call.served.resource
         is_review = resource.group in access.GROUPS
-        form = self._form(request, served, views=not is_review)
+        form = self._form(request, served, views=negotiation.METADATA_VIEWS if is_review else negotiation.EVERY_VIEW)
         body = await read_body(request)
         call.write = options.write(request.query, request.headers.get("User-Agent", ""))
         content_type = request.headers.get("Content-Type", "")
         obj = bodies.read(body, content_type, served, call.write.field_validation, call.warnings)
         if is_review:
-            answered = access.answer(call, obj, self._authenticator, self._authorizer.policy)
-            return response(201, rendering.plain(answered, form), form.content_type, call.warnings)
+            self._registry.settle_owners(call, None, obj, self._clock())
+            answered = access.answer(call, obj, self._authenticator, self._authorizer.policy, self._clock())
+            return self._passing(request, call, answered, form, code=201)
         written = await self._registry.create(call, obj)
         return self._one(request, call, written.value, form, code=201)
 
@@ -190,6 +186,11 @@ class Handlers:
         call.write = options.write(request.query, request.headers.get("User-Agent", ""), "PatchOptions", patch=way)
         written = await patches.patch(self._registry, call, media_type, body, self._clock())
         return self._one(request, call, written.value, form, code=201 if written.created else 200)
+
+    async def _nameless(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
+        if request.method == "PATCH":
+            negotiation.patch_type(request.headers.get("Content-Type", ""), custom=True)
+        raise status.bad_request("name must be provided")
 
     async def _delete(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
         form = self._form(request, call.served)
@@ -214,30 +215,42 @@ class Handlers:
         """GET, PUT and PATCH of the view that a Scale is."""
         served, scaling = call.served, call.served.scaling
         assert scaling is not None
-        form = self._form(request, served, views=False)
+        form = self._form(request, served)
         if request.method == "GET":
             entry = self._registry.get(served, call.namespace, call.name)
         else:
             with patches.refusals():
                 await scale.write(self._registry, call, await self._scale_change(request, call))
             entry = self._registry.get(served, call.namespace, call.name)
-        shown = scale.of(objects.loaded(entry.value, served.resource), scaling)
-        return response(200, rendering.plain(shown, form), form.content_type, call.warnings)
+        return self._passing(request, call, scale.of(objects.loaded(entry.value, served.resource), scaling), form)
 
     async def _scale_change(self, request: web.BaseRequest, call: Call) -> Callable[[Json], Json]:
         content_type, agent = request.headers.get("Content-Type", ""), request.headers.get("User-Agent", "")
+        type_ = schemas.type_of("autoscaling", "v1", "Scale")
         if request.method == "PATCH":
             media_type = negotiation.patch_type(content_type)
             body = await read_body(request)
             call.write = options.write(request.query, agent, "PatchOptions")
-            return patches.change(media_type, body, "Scale", schemas.type_of("autoscaling", "v1", "Scale"))
-        body = await read_body(request)
-        call.write = options.write(request.query, agent, "UpdateOptions")
-        wanted, _ = bodies.parse(body, negotiation.body_type(content_type), "Scale")
-        return lambda _: wanted
+            document = patches.read(media_type, body)
+            change = patches.change(media_type, document, type_)
+        else:
+            body = await read_body(request)
+            call.write = options.write(request.query, agent, "UpdateOptions")
+            wanted, _ = bodies.parse(body, negotiation.body_type(content_type), "Scale")
+            change = lambda _: wanted  # noqa: E731
+
+        def checked(old: Json) -> Json:
+            new = change(old)
+            if type_ is None or not (problem := decoding.check(new, type_).problem):
+                return new
+            if request.method == "PATCH":
+                raise patches.not_of_its_kind(new, problem, media_type, document)
+            raise status.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
+
+        return checked
 
     async def _binding(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
-        form = self._form(request, call.served, views=False)
+        form = self._form(request, call.served, views=negotiation.NO_VIEW)
         body = await read_body(request)
         call.write = options.write(request.query, request.headers.get("User-Agent", ""))
         found, _ = bodies.parse(body, negotiation.body_type(request.headers.get("Content-Type", "")), "Binding")
@@ -250,7 +263,7 @@ class Handlers:
         return response(201, rendering.plain(status.plain_success(), form), form.content_type, call.warnings)
 
     async def _eviction(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
-        form = self._form(request, call.served, views=False)
+        form = self._form(request, call.served, views=negotiation.NO_VIEW)
         body = await read_body(request)
         call.write = options.write(request.query, request.headers.get("User-Agent", ""))
         found, _ = bodies.parse(body, negotiation.body_type(request.headers.get("Content-Type", "")), "Eviction")
@@ -271,8 +284,11 @@ class Handlers:
     async def _attach(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
         return await streams.attach(request, self._pod(call), self._kubelet)
 
+    async def _portforward(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
+        return await forwarding.serve(request, self._pod(call), self._kubelet)
+
     async def _token(self, request: web.BaseRequest, call: Call, target: Target) -> web.StreamResponse:
-        form = self._form(request, call.served, views=False)
+        form = self._form(request, call.served, views=negotiation.NO_VIEW)
         body = await read_body(request)
         call.write = options.write(request.query, request.headers.get("User-Agent", ""))
         wanted, _ = bodies.parse(body, negotiation.body_type(request.headers.get("Content-Type", "")), "TokenRequest")
@@ -289,8 +305,20 @@ class Handlers:
     async def _options(self, request: web.BaseRequest) -> Json | None:
         return bodies.options(await read_body(request), request.headers.get("Content-Type", ""))
 
-    def _form(self, request: web.BaseRequest, served: Served, *, views: bool = True) -> Form:
-        form = negotiation.negotiate(request.headers.get("Accept", ""), custom=served.resource.custom, views=views)
+    def _form(
+        self,
+        request: web.BaseRequest,
+        served: Served,
+        *,
+        views: frozenset[View] = negotiation.EVERY_VIEW,
+        can_be_watched: bool = False,
+    ) -> Form:
+        form = negotiation.negotiate(
+            request.headers.get("Accept", ""),
+            custom=served.resource.custom,
+            views=views,
+            can_be_watched=can_be_watched,
+        )
         if options.is_true(request.query.get("pretty")):
             form = msgspec.structs.replace(form, pretty=True)
         return form
@@ -302,6 +330,16 @@ class Handlers:
         body = rendering.one(value, call.served, form, include, self._clock())
         return response(code, body, form.content_type, call.warnings)
 
+    def _passing(
+        self, request: web.BaseRequest, call: Call, obj: Json, form: Form, *, code: int = 200
+    ) -> web.StreamResponse:
+        body = rendering.passing(obj, form, options.include_object(request.query), self._clock())
+        return response(code, body, form.content_type, call.warnings)
+
+
+def page_not_found() -> web.Response:
+    return response(404, b"404 page not found\n", TEXT, headers=NO_SNIFFING)
+
 
 def response(
     code: int,
@@ -311,9 +349,18 @@ def response(
     headers: Mapping[str, str] | None = None,
 ) -> web.Response:
     answer = web.Response(status=code, body=body, headers={**HEADERS, "Content-Type": content_type, **(headers or {})})
-    for warning in dict.fromkeys(warnings or ()):
+    for warning in cautions.shown(warnings or ()):
         answer.headers.add("Warning", f"299 - {_quoted(warning)}")
     return answer
+
+
+async def _send(stream: web.StreamResponse, piece: bytes) -> None:
+    """Raises ConnectionError, which ends the connection."""
+    try:
+        async with asyncio.timeout(STALLED_S):
+            await stream.write(piece)
+    except TimeoutError:
+        raise ConnectionAbortedError("the watcher does not read") from None
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -337,21 +384,6 @@ async def read_body(request: web.BaseRequest) -> bytes:
     except TimeoutError:
         raise status.bad_request(f"the body did not arrive within {BODY_TIMEOUT_S:.0f} s") from None
     return b"".join(pieces)
-
-
-def _verb(method: str, target: Target, served: Served) -> str:
-    resource = served.resource
-    if target.subresource:
-        sub = resource.subresource(target.subresource)
-        if sub is None:
-            raise status.not_found(resource, target.name) if resource.custom else status.unknown_resource()
-        verb, known = _ON_SUBRESOURCES.get(method, ""), sub.verbs
-    else:
-        verb = (_ON_OBJECTS if target.name else _ON_COLLECTIONS).get(method, "")
-        known = resource.verbs
-    if verb not in known:
-        raise status.method_not_allowed()
-    return verb
 
 
 def _quoted(text: str) -> str:

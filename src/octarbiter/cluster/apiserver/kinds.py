@@ -22,6 +22,7 @@ __all__ = [
     "CHANGE_VERBS",
     "CRDS",
     "CREATE_ONLY",
+    "EVENTS",
     "NAMESPACES",
     "PODS",
     "PRIORITIES",
@@ -96,6 +97,7 @@ _POD_FIELDS: Final = (
     "spec.hostNetwork",
     "status.phase",
     "status.podIP",
+    "status.podIPs",
     "status.nominatedNodeName",
 )
 _EVENT_FIELDS: Final = (
@@ -170,6 +172,9 @@ _CORE_ROWS: Final = (
             Subresource("log", "Pod", ("get",)),
             Subresource("exec", "PodExecOptions", ("create", "get")),
             Subresource("attach", "PodAttachOptions", ("create", "get")),
+            Subresource("portforward", "PodPortForwardOptions", ("create", "get")),
+            Subresource("ephemeralcontainers", "Pod", CHANGE_VERBS),
+            Subresource("resize", "Pod", CHANGE_VERBS),
         ),
         tracks_generation=True,
         graceful=True,
@@ -412,5 +417,6 @@ BUILT_IN: Final[tuple[Resource, ...]] = _CORE_ROWS + _GROUP_ROWS
 NAMESPACES: Final = next(row for row in BUILT_IN if row.plural == "namespaces")
 PODS: Final = next(row for row in BUILT_IN if row.plural == "pods")
 CRDS: Final = next(row for row in BUILT_IN if row.plural == "customresourcedefinitions")
+EVENTS: Final = next(row for row in BUILT_IN if row.plural == "events" and not row.group)
 BUDGETS: Final = next(row for row in BUILT_IN if row.plural == "poddisruptionbudgets")
 PRIORITIES: Final = next(row for row in BUILT_IN if row.plural == "priorityclasses")

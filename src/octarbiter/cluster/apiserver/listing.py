@@ -7,7 +7,7 @@ that revision and where to go on. Formats and words are the real server's, clien
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from octarbiter.cluster.apiserver import objects, options, selectors, status
+from octarbiter.cluster.apiserver.decoding import json_text
 from octarbiter.cluster.apiserver.kinds import Resource
 from octarbiter.cluster.store.entries import Entry
 from octarbiter.cluster.store.errors import Compacted, Future
@@ -24,6 +25,7 @@ _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105
 _INCONSISTENT: Final = -1
 """In place of a revision: go on with whatever there is now."""
 
+_LEGAL: Final = re.compile("[A-Za-z0-9_-]*")
 _BAD_TOKEN: Final = "invalid continue token: continue key is not valid"  # noqa: S105
 _TOO_OLD_TO_CONTINUE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -98,11 +100,13 @@ def is_chosen(value: bytes, resource: Resource, wanted: options.Listing) -> bool
 
 def decode_token(text: str) -> Token:
     """Raises a refusal (400)."""
+    if (illegal := _first_illegal(text)) is not None:
+        raise status.bad_request(f"{_BAD_TOKEN}: illegal base64 data at input byte {illegal}")
+    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(raw, type=Token)
-    except (binascii.Error, msgspec.MsgspecError, ValueError) as problem:
-        raise status.bad_request(f"{_BAD_TOKEN}: {problem}") from None
+    except (msgspec.MsgspecError, ValueError) as problem:
+        raise status.bad_request(f"{_BAD_TOKEN}: {json_text.why_not(raw) or problem}") from None
     if token.v != _TOKEN_VERSION:
         what = f"{_BAD_TOKEN}: server does not recognize this encoded version {token.v}"
         raise status.bad_request(what)
@@ -115,6 +119,15 @@ def decode_token(text: str) -> Token:
     if any(part in ("", ".", "..") for part in parts):
         raise status.bad_request(f"{_BAD_TOKEN}: {token.start}")
     return token
+
+
+def _first_illegal(text: str) -> int | None:
+    """Where it stops being what such tokens are written in."""
+    legal = _LEGAL.match(text)
+    assert legal is not None
+    if legal.end() < len(text):
+        return legal.end()
+    return len(text) - 1 if len(text) % 4 == 1 else None
 
 
 def _encode_token(token: Token) -> str:

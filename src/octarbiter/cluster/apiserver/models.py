@@ -43,8 +43,8 @@ class BuiltIn:
     def complete(self, obj: Json, old: Json | None) -> None:
         defaults.complete(self._resource.group, self._resource.kind, obj, old)
 
-    def problems(self, obj: Json, old: Json | None) -> Sequence[status.Problem]:
-        return validation.validate(self._resource.group, self._resource.kind, obj, old)
+    def problems(self, obj: Json, old: Json | None, subresource: str = "") -> Sequence[status.Problem]:
+        return validation.validate(self._resource.group, self._resource.kind, obj, old, subresource)
 
 
 def built_in(special: dict[Resource, Model]) -> list[Served]:

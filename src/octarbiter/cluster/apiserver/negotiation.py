@@ -7,6 +7,7 @@ metadata alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -25,6 +26,7 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 _SERVED: Final = (JSON, YAML, PROTOBUF)
+STREAMED: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _SERVED_CUSTOM: Final = (JSON, YAML)
 _META_VERSIONS: Final = ("v1", "v1beta1")
 
@@ -34,6 +36,12 @@ class View(StrEnum):
     TABLE = "Table"
     METADATA = "PartialObjectMetadata"
     METADATA_LIST = "PartialObjectMetadataList"
+
+
+EVERY_VIEW: Final = frozenset(View) - {View.WHOLE}
+METADATA_VIEWS: Final = EVERY_VIEW - {View.TABLE}
+"""Of what has metadata and no columns."""
+NO_VIEW: Final[frozenset[View]] = frozenset()
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -63,7 +71,11 @@ class Clause(msgspec.Struct, frozen=True):
 
     def takes(self, media_type: str) -> bool:
         main, _, sub = self.media_type.partition("/")
-        return self.media_type in (media_type, "*/*") or (sub == "*" and media_type.startswith(f"{main}/"))
+        return self.media_type in (media_type, "*", "*/*") or (sub == "*" and media_type.startswith(f"{main}/"))
+
+    def names(self, media_types: Sequence[str]) -> bool:
+        """Built-in resources are not given to who asks for any kind of application."""
+        return self.media_type == "*/*" or self.media_type in media_types
 
 
 @lru_cache(maxsize=256)
@@ -80,17 +92,20 @@ def clauses(accept: str) -> tuple[Clause, ...]:
                 quality = _quality(value)
             else:
                 parameters[name.strip()] = value.strip()
-        if media_type in ("*", ""):
-            media_type = "*/*"
+        media_type = media_type or "*/*"
         found.append(Clause(media_type, parameters, quality))
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, custom: bool = False, views: bool = True) -> Form:
-    """`views` is False where there are no objects with metadata to show differently. Raises a refusal (406)."""
+def negotiate(
+    accept: str, *, custom: bool = False, views: frozenset[View] = EVERY_VIEW, can_be_watched: bool = False
+) -> Form:
+    """`can_be_watched`: so it could also be had as a stream. Raises a refusal (406)."""
     if not accept:
         return Form()
+    if not custom and not any(clause.names(_SERVED) for clause in clauses(accept)):
+        raise status.no_representation((*_SERVED, *STREAMED) if can_be_watched else _SERVED)
     insists_on_protobuf = False
     for clause in clauses(accept):
         form = _wanted(clause, views)
@@ -104,9 +119,15 @@ def negotiate(accept: str, *, custom: bool = False, views: bool = True) -> Form:
     if insists_on_protobuf and not custom:
         # We never write protobuf; every client that is known to ask for nothing else reads JSON all the same.
         return Form()
-    if custom or any(clause.takes(media_type) for clause in clauses(accept) for media_type in _SERVED):
-        raise status.not_acceptable(_SERVED)
-    raise status.no_representation(_SERVED)
+    raise status.not_acceptable(_SERVED)
+
+
+def of_refusals(accept: str) -> Form:
+    """Whoever takes nothing that is served is told so in JSON."""
+    try:
+        return negotiate(accept, views=NO_VIEW)
+    except status.Failure:
+        return Form()
 
 
 def body_type(content_type: str, *, custom: bool = False) -> str:
@@ -128,14 +149,14 @@ def patch_type(content_type: str, *, custom: bool = False) -> str:
     raise status.unsupported_patch()
 
 
-def _wanted(clause: Clause, views: bool) -> Form | None:
+def _wanted(clause: Clause, views: frozenset[View]) -> Form | None:
     """None where the clause asks for something that is not to be had."""
     parameters = clause.parameters
     pretty = parameters.get("pretty") == "1"
     view, group, version = (parameters.get(name, "") for name in ("as", "g", "v"))
     if not (view or group or version):
         return Form(pretty=pretty)
-    if not views or group != "meta.k8s.io" or version not in _META_VERSIONS or view not in set(View) - {View.WHOLE}:
+    if group != "meta.k8s.io" or version not in _META_VERSIONS or view not in views:
         return None
     return Form(view=View(view), version=version, pretty=pretty)
 

@@ -194,7 +194,8 @@ def _text(seen: Any, path: tuple[str, ...], absent: str) -> str:
         if seen is None:
             return absent
         seen = getattr(seen, type(seen).__names__[part])
-    if seen is None:
+    # No selector can name a list, so every list is as good as none.
+    if seen is None or isinstance(seen, list):
         return absent
     if isinstance(seen, bool):
         return "true" if seen else "false"

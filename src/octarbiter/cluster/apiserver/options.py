@@ -15,6 +15,7 @@ from multidict import MultiMapping
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import deletion, objects, selectors, status, tables
 from octarbiter.cluster.apiserver.kinds import Resource
+from octarbiter.cluster.apiserver.structural import wording
 from octarbiter.cluster.apiserver.validation.problems import Problem
 
 Query = MultiMapping[str]
@@ -122,7 +123,7 @@ def listing(query: Query, resource: Resource, *, forced_watch: bool = False) -> 
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     continue_ = query.get("continue", "")
     problems = (
-        _watch_problems(match, continue_, initial)
+        _watch_problems(version, match, continue_, initial)
         if wants_watch
         else _list_problems(version, match, continue_, initial)
     )
@@ -132,7 +133,7 @@ def listing(query: Query, resource: Resource, *, forced_watch: bool = False) -> 
         labels=selectors.parse_labels(query.get("labelSelector", "")),
         fields=selectors.parse_fields(query.get("fieldSelector", ""), resource),
         # Whoever takes any state gets all of it: so do real servers, from their caches.
-        limit=0 if version == "0" and not continue_ else _number(query, "limit") or 0,
+        limit=0 if version == "0" else _number(query, "limit") or 0,
         continue_=continue_,
         resource_version=version,
         match=match,
@@ -191,7 +192,7 @@ def _list_problems(version: str, match: str, continue_: str, initial: bool | Non
     return found
 
 
-def _watch_problems(match: str, continue_: str, initial: bool | None) -> list[Problem]:
+def _watch_problems(version: str, match: str, continue_: str, initial: bool | None) -> list[Problem]:
     found: list[Problem] = []
     if initial is not None and match != "NotOlderThan":
         found.append(_forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
@@ -202,8 +203,9 @@ def _watch_problems(match: str, continue_: str, initial: bool | None) -> list[Pr
         if match != "NotOlderThan":
             message = f'Unsupported value: {_quoted(match)}: supported values: "NotOlderThan"'
             found.append(_problem("NotSupported", "resourceVersionMatch", message))
-        if continue_:
-            found.append(_forbidden_match("resourceVersionMatch is forbidden when continue is provided"))
+    # Whoever begins with the present state is taken to have asked for a match, too.
+    if continue_ and (match or (initial is None and version in ("", "0"))):
+        found.append(_forbidden_match("resourceVersionMatch is forbidden when continue is provided"))
     return found
 
 
@@ -252,5 +254,4 @@ def _problem(reason: str, field: str, message: str) -> Problem:
     return Problem(f"FieldValue{reason}", field, message)
 
 
-def _quoted(text: str) -> str:
-    return objects.encode(text).decode()
+_quoted = wording.quoted

@@ -6,6 +6,7 @@ their rows in `kinds` say, and for the few special cases named here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -23,6 +24,7 @@ _OF_THE_SERVER: Final = (
     "deletionGracePeriodSeconds",
     "selfLink",
 )
+_OF_THE_SERVER_ALWAYS: Final = tuple(name for name in _OF_THE_SERVER if name != "generation")
 _EMPTY_STATUS: Final[dict[str, Json]] = {
     "Pod": {"phase": "Pending"},
     "Namespace": {"phase": "Active"},
@@ -70,7 +72,7 @@ def place(obj: Json, resource: Resource, namespace: str) -> None:
 
 def for_creation(obj: Json, resource: Resource, now: datetime) -> None:
     metadata = metadata_of(obj)
-    for name in _OF_THE_SERVER:
+    for name in _settled(resource):
         metadata.pop(name, None)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = objects.generated_name(str(metadata["generateName"]))
@@ -80,6 +82,11 @@ def for_creation(obj: Json, resource: Resource, now: datetime) -> None:
         metadata["generation"] = 1
     if resource.has_status and not resource.status_on_create:
         obj.pop("status", None)
+
+
+def _settled(resource: Resource) -> tuple[str, ...]:
+    """Where nobody counts, a generation is whatever somebody says it is."""
+    return _OF_THE_SERVER if resource.tracks_generation else _OF_THE_SERVER_ALWAYS
 
 
 def complete_new(obj: Json, resource: Resource) -> None:
@@ -101,7 +108,7 @@ def for_update(obj: Json, old: Json, resource: Resource, subresource: str) -> No
         if resource is kinds.NAMESPACES:
             _take(obj, old, "spec")
     metadata, before = metadata_of(obj), old["metadata"]
-    for name in _OF_THE_SERVER:
+    for name in _settled(resource):
         if name in before:
             metadata[name] = before[name]
         else:
@@ -109,6 +116,9 @@ def for_update(obj: Json, old: Json, resource: Resource, subresource: str) -> No
 
 
 def count_generation(obj: Json, old: Json, resource: Resource, subresource: str) -> None:
+    if resource is kinds.PRIORITIES:
+        # Has one, which nobody counts.
+        return
     if resource.tracks_generation and subresource != "status" and _contents(obj, resource) != _contents(old, resource):
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -158,13 +168,6 @@ def metadata_problems(obj: Json, old: Json) -> list[Problem]:
     return [Problem("FieldValueForbidden", "metadata.finalizers", f"Forbidden: {rule}")]
 
 
-def is_labelled_anew(obj: Json, old: Json) -> bool:
-    """The metadata say something else than before, so somebody has to check it."""
-    after, before = obj["metadata"], old["metadata"]
-    names = ("labels", "annotations", "finalizers", "ownerReferences")
-    return any(after.get(name) != before.get(name) for name in names)
-
-
 def slim(obj: Json) -> Json:
     """The parts that can change through `/status`; the others come from the old object anyway."""
     return {name: obj[name] for name in ("kind", "apiVersion", "metadata", "status") if name in obj}
@@ -172,6 +175,9 @@ def slim(obj: Json) -> Json:
 
 def _keep_other_parts(obj: Json, old: Json, resource: Resource, subresource: str) -> None:
     """Through `/status` only the status changes, through `/finalize` only the spec, and the metadata with them."""
+    if subresource in _PARTS_OF_PODS:
+        _PARTS_OF_PODS[subresource](obj, old)
+        return
     changes = "spec" if subresource == "finalize" else "status"
     for name in (obj.keys() | old.keys()) - {changes, "metadata", "kind", "apiVersion"}:
         _take(obj, old, name)
@@ -182,6 +188,46 @@ def _keep_other_parts(obj: Json, old: Json, resource: Resource, subresource: str
             obj["metadata"]["managedFields"] = managed
     elif resource is kinds.PODS:
         _take(metadata_of(obj), old["metadata"], "ownerReferences")
+    elif resource.kind == "Deployment":
+        _take(metadata_of(obj), old["metadata"], "labels")
+
+
+def _keep_all_but_ephemeral_containers(pod: Json, old: Json) -> None:
+    added = (pod.get("spec") or {}).get("ephemeralContainers")
+    _keep_metadata(pod, old)
+    if added is not None:
+        pod["spec"]["ephemeralContainers"] = added
+    else:
+        pod["spec"].pop("ephemeralContainers", None)
+
+
+def _keep_all_but_amounts(pod: Json, old: Json) -> None:
+    """Containers that were moved or renamed stay as they came: whoever checks the pod will say so."""
+    wanted = {kind: (pod.get("spec") or {}).get(kind) or [] for kind in ("containers", "initContainers")}
+    if any(len(found) != len(old["spec"].get(kind) or []) for kind, found in wanted.items()):
+        return
+    _keep_metadata(pod, old)
+    for kind, found in wanted.items():
+        kept = pod["spec"].get(kind) or []
+        if any(new.get("name") != before.get("name") for new, before in zip(found, kept, strict=True)):
+            pod["spec"][kind] = found
+            continue
+        for new, before in zip(found, kept, strict=True):
+            for name in ("resources", "resizePolicy"):
+                _take(before, new, name)
+
+
+def _keep_metadata(pod: Json, old: Json) -> None:
+    for name in ("spec", "status"):
+        _take(pod, old, name)
+    for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+        _take(metadata_of(pod), old["metadata"], name)
+
+
+_PARTS_OF_PODS: Final[dict[str, Callable[[Json, Json], None]]] = {
+    "ephemeralcontainers": _keep_all_but_ephemeral_containers,
+    "resize": _keep_all_but_amounts,
+}
 
 
 def _take(obj: Json, old: Json, name: str) -> None:

@@ -8,14 +8,14 @@ conflict only if it named a version itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver import admission, deletion, kinds, objects, options, preparation, status
+from octarbiter.cluster.apiserver import admission, advice, deletion, kinds, objects, options, preparation, status
 from octarbiter.cluster.apiserver.admission import Attempt
 from octarbiter.cluster.apiserver.authn import User
 from octarbiter.cluster.apiserver.catalogue import Served
@@ -28,6 +28,8 @@ from octarbiter.cluster.store.store import Store
 _NAME_ATTEMPTS: Final = 8
 _WRITE_ATTEMPTS: Final = 64
 """Of one request against others that write the same object; with fewer a client could be starved for nothing."""
+_LARGEST: Final = 3 * 1024 * 1024
+"""Of what is stored: an object larger than a request may be could not be written back."""
 
 _JOB_WARNING: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -70,10 +72,18 @@ Witness = Callable[[Served, Json, bool], None]
 
 
 class Registry:
-    def __init__(self, store: Store, chain: admission.Chain, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        chain: admission.Chain,
+        clock: Callable[[], datetime],
+        unattended: Collection[str] = (),
+    ) -> None:
+        """`unattended`: kinds, and subresources such as `pods/resize`, on which nobody acts."""
         self._store = store
         self._chain = chain
         self._clock = clock
+        self._unattended = frozenset(unattended)
         self.witnesses: list[Witness] = []
 
     def get(self, served: Served, namespace: str, name: str) -> Entry:
@@ -118,7 +128,7 @@ class Registry:
                 problem = preparation.version_missing()
                 raise status.invalid(resource, call.name, [problem], kind=resource.plural)
             _check_version(resource, call.name, version, old)
-            _check_uid(resource, call.name, metadata.get("uid"), old)
+            _check_uid(resource, call.namespace, call.name, metadata.get("uid"), old)
             return objects.copied(obj)
 
         may_create = resource.put_creates and not call.subresource
@@ -171,8 +181,7 @@ class Registry:
 
     async def delete(self, call: Call, wanted: deletion.Options) -> Deleted:
         resource = call.served.resource
-        if resource.kind == "Job" and wanted.propagation is None and wanted.orphan is None:
-            call.warnings.append(_JOB_WARNING)
+        self._warn_of_orphans(call, wanted)
         for _ in range(_WRITE_ATTEMPTS):
             entry = self._store.latest(call.key)
             if entry is None:
@@ -182,9 +191,12 @@ class Registry:
             await self._chain.admit(attempt)
             await self._chain.validate(attempt)
             outcome, obj = deletion.decide(resource, old, wanted, self._clock())
+            gone = outcome in (Outcome.REMOVE, Outcome.MARK_AND_REMOVE)
             if outcome is Outcome.PENDING or wanted.dry_run:
-                return Deleted(objects.stored(obj, resource), outcome is Outcome.REMOVE)
+                return Deleted(objects.stored(obj, resource), gone)
             try:
+                if outcome is Outcome.MARK_AND_REMOVE:
+                    return Deleted(await self._mark_and_remove(call.served, entry, obj), True)
                 if outcome is Outcome.REMOVE:
                     return Deleted(await self._remove(call.served, entry, obj), True)
                 return Deleted(await self._put(call.served, entry, obj, old), False)
@@ -194,6 +206,7 @@ class Registry:
 
     async def delete_all(self, call: Call, chosen: Sequence[Entry], wanted: deletion.Options) -> None:
         """One after the other in what they decide, together in what they wait for."""
+        self._warn_of_orphans(call, wanted)
 
         async def one(entry: Entry) -> None:
             metadata = objects.meta(entry.value)
@@ -209,6 +222,10 @@ class Registry:
             if isinstance(result, BaseException):
                 raise result
 
+    def _warn_of_orphans(self, call: Call, wanted: deletion.Options) -> None:
+        if call.served.resource.kind == "Job" and wanted.propagation is None and wanted.orphan is None:
+            call.warnings.append(_JOB_WARNING)
+
     async def _create(self, call: Call, obj: Json, *, keeps_owners: bool = False) -> Written:
         served, resource = call.served, call.served.resource
         preparation.place(obj, resource, call.namespace)
@@ -217,7 +234,7 @@ class Registry:
         now = self._clock()
         preparation.for_creation(obj, resource, now)
         if not keeps_owners:
-            self._settle_owners(call, None, obj, now)
+            self.settle_owners(call, None, obj, now)
         metadata = obj["metadata"]
         name = metadata.get("name") or ""
         if served.closed:
@@ -232,6 +249,9 @@ class Registry:
         problems = problems or [*preparation.name_problems(obj)]
         if problems:
             raise status.invalid(resource, name, problems)
+        call.warnings += advice.on(resource, obj, None)
+        if resource.kind in self._unattended:
+            call.warnings.append(advice.nobody_acts_on(resource))
         await self._chain.validate(attempt)
         key = resource.key(call.namespace, name)
         present = self._store.latest(key)
@@ -250,20 +270,24 @@ class Registry:
         preparation.place(obj, resource, call.namespace)
         served.model.default(obj)
         impostures = preparation.identity_problems(obj, old)
+        sent = preparation.metadata_of(obj)
         preparation.for_update(obj, old, resource, call.subresource)
         now = self._clock()
         if not keeps_owners:
-            self._settle_owners(call, old, obj, now)
+            self.settle_owners(call, old, obj, now, sent)
         attempt = self._attempt(call, admission.UPDATE, obj, old, call.write.dry_run)
         await self._chain.admit(attempt)
         preparation.count_generation(obj, old, resource, call.subresource)
         served.model.complete(obj, old)
         # The real server looks at them twice, and says so twice.
         problems: list[status.Problem] = [*impostures, *preparation.metadata_problems(obj, old)] * 2
-        if resource.custom or call.subresource != "status" or preparation.is_labelled_anew(obj, old):
-            problems += served.model.problems(obj, old)
+        problems += served.model.problems(obj, old, call.subresource)
         if problems:
             raise status.invalid(resource, call.name, problems)
+        if not call.subresource:
+            call.warnings += advice.on(resource, obj, old)
+        elif f"{resource.plural}/{call.subresource}" in self._unattended:
+            call.warnings.append(advice.NOT_STARTED)
         await self._chain.validate(attempt)
         if call.write.dry_run:
             return Written(objects.stored(obj, resource))
@@ -283,6 +307,8 @@ class Registry:
         def make(revision: int) -> bytes:
             nonlocal value
             value = objects.stamped(obj, resource, revision)
+            if len(value) > _LARGEST and (entry is None or len(value) > len(entry.value)):
+                raise status.body_too_large(_LARGEST)
             return value
 
         metadata = obj["metadata"]
@@ -305,18 +331,44 @@ class Registry:
             witness(served, obj, True)
         return value
 
-    def _settle_owners(self, call: Call, old: Json | None, obj: Json, now: datetime) -> None:
+    async def _mark_and_remove(self, served: Served, entry: Entry, obj: Json) -> bytes:
+        """Two changes in one transaction: whoever comes back after a crash finds both or neither."""
+        value, marked = b"", 0
+
+        def make(revision: int) -> bytes:
+            nonlocal value, marked
+            marked = marked or revision
+            value = objects.stamped(obj, served.resource, revision)
+            return value
+
+        async def remove() -> None:
+            # Begins right after the mark was handed in, and does nothing if it was refused.
+            if marked:
+                await self._store.delete(entry.key, make, expected=marked)
+
+        await asyncio.gather(self._store.put(entry.key, make, expected=entry.revision), remove())
+        for witness in self.witnesses:
+            witness(served, obj, True)
+        return value
+
+    def settle_owners(self, call: Call, old: Json | None, obj: Json, now: datetime, sent: Json | None = None) -> None:
+        """Who wrote which fields is recorded in the object. `sent`: its metadata as they came; of a custom object they
+        are owned also by whoever sends them through the status, where they change nothing."""
         type_ = call.served.model.type
         if type_ is None:
             return
+        seen = obj
+        if sent is not None and call.served.resource.custom and call.subresource == "status":
+            seen = {**obj, "metadata": sent}
         owners = managed_fields.updated(
             old,
-            obj,
+            seen,
             type_,
             manager=call.write.manager,
             api_version=call.served.resource.api_version,
             subresource=call.subresource,
             now=objects.timestamp(now),
+            ignored=managed_fields.reset_by(call.subresource, has_status=call.served.resource.has_status),
         )
         if owners:
             obj["metadata"]["managedFields"] = owners
@@ -348,11 +400,11 @@ def _check_version(resource: kinds.Resource, name: str, version: str, old: Json 
         raise status.conflict(resource, name)
 
 
-def _check_uid(resource: kinds.Resource, name: str, uid: object, old: Json | None) -> None:
+def _check_uid(resource: kinds.Resource, place: str, name: str, uid: object, old: Json | None) -> None:
     present = old["metadata"].get("uid", "") if old is not None else ""
     if uid and uid != present:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
-        raise status.conflict(resource, name, f"StorageError: invalid object, Code: 4, AdditionalErrorMsg: {why}")
+        raise status.lost_precondition(resource, place, name, why)
 
 
 def _is_unchanged(obj: Json, old: Json) -> bool:

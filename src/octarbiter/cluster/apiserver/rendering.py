@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from octarbiter.api.meta import Json
-from octarbiter.cluster.apiserver import objects, tables
+from octarbiter.cluster.apiserver import objects, status, tables
 from octarbiter.cluster.apiserver.catalogue import Served
 from octarbiter.cluster.apiserver.listing import Page
 from octarbiter.cluster.apiserver.negotiation import YAML, Form, View
@@ -40,6 +40,8 @@ def one(value: bytes, served: Served, form: Form, include: tables.Include, now: 
         obj = objects.loaded(value, served.resource)
         list_meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return finished(objects.encode(table([obj], served, form, include, now, list_meta)), form)
+    if form.view is View.METADATA_LIST:
+        raise status.other_view(form.view, "not a list", served.resource.go_type)
     return finished(objects.encode(metadata_only(value, form)), form)
 
 
@@ -56,7 +58,9 @@ def many(page: Page, served: Served, form: Form, include: tables.Include, now: d
     if form.view is View.TABLE:
         shown = [objects.loaded(value, resource) for value in values]
         return finished(objects.encode(table(shown, served, form, include, now, list_meta)), form)
-    if form.is_metadata:
+    if form.view is View.METADATA:
+        raise status.other_view(form.view, "a list", f"{served.resource.go_type}List")
+    if form.view is View.METADATA_LIST:
         envelope = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.version}",
@@ -74,7 +78,20 @@ def many(page: Page, served: Served, form: Form, include: tables.Include, now: d
 
 
 def plain(obj: Json, form: Form) -> bytes:
-    """What is no object of a resource: a Status, a review."""
+    """What is no object of a resource and has no other view: a Status."""
+    return finished(objects.encode(obj), form)
+
+
+def passing(obj: Json, form: Form, include: tables.Include, now: datetime) -> bytes:
+    """What is shown and not stored: a Scale, a review."""
+    group, kind = obj["apiVersion"].partition("/")[0], obj["kind"]
+    if form.view is View.METADATA_LIST:
+        raise status.other_view(form.view, "not a list", f"{group.partition('.')[0]}.{kind}")
+    if form.view is View.METADATA:
+        obj = metadata_only(objects.encode(obj), form)
+    elif form.view is View.TABLE:
+        list_meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        obj = tables.render(group, kind, [obj], now, include=include, list_meta=list_meta, version=form.version)
     return finished(objects.encode(obj), form)
 
 
@@ -89,7 +106,7 @@ def table(
     headers: bool = True,
 ) -> Json:
     resource = served.resource
-    rendered = tables.render(
+    return tables.render(
         resource.group,
         resource.kind,
         shown,
@@ -98,9 +115,8 @@ def table(
         include=include,
         list_meta=list_meta,
         headers=headers,
+        version=form.version,
     )
-    rendered["apiVersion"] = f"meta.k8s.io/{form.version}"
-    return rendered
 
 
 def metadata_only(value: bytes, form: Form) -> Json:

@@ -79,6 +79,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
+    def go_type(self) -> str:
+        """As the real server calls one of them among its own."""
+        if self.custom:
+            return "unstructured.Unstructured"
+        package = self.group.partition(".")[0] if not self.stored_as else ""
+        return f"{package or CORE}.{self.kind}"
+
+    @property
     def has_status(self) -> bool:
         return self.subresource("status") is not None
 

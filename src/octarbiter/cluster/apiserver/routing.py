@@ -10,7 +10,10 @@ from typing import Final
 
 import msgspec
 
+from octarbiter.cluster.apiserver import options
+
 _OF_NAMESPACES: Final = frozenset({"status", "finalize"})
+_LASTING: Final = frozenset({"log", "exec", "attach"})
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -39,6 +42,11 @@ def target(parts: tuple[str, ...]) -> Target | None:
     if parts[:1] == ("apis",) and len(parts) >= 4:
         return _resource(parts[1], parts[2], parts[3:])
     return None
+
+
+def lasts(target: Target, query: options.Query) -> bool:
+    """May the answer go on for ever?"""
+    return target.watch or target.subresource in _LASTING or options.is_true(query.get("watch"))
 
 
 def _resource(group: str, version: str, rest: tuple[str, ...]) -> Target | None:

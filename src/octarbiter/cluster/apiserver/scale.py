@@ -12,8 +12,10 @@ from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver import status
 from octarbiter.cluster.apiserver.catalogue import Scaling
 from octarbiter.cluster.apiserver.registry import Call, Registry, Written
+from octarbiter.cluster.apiserver.structural import wording
 from octarbiter.cluster.apiserver.validation.problems import Problem
 
+_MOST = 2**31 - 1
 _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -56,11 +58,8 @@ async def write(registry: Registry, call: Call, change: Callable[[Json], Json]) 
             )
         if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             raise status.conflict(resource, call.name)
-        spec = scale.get("spec") or {}
-        replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise status.bad_request("spec.replicas of a Scale must be a whole number")
-        if replicas < 0:
+        replicas = (scale.get("spec") or {}).get("replicas") or 0
+        if replicas < 0 and not resource.custom:
             what = f"Invalid value: {replicas}: must be greater than or equal to 0"
             problem = Problem("FieldValueInvalid", "spec.replicas", what)
             raise status.invalid_scale(call.name, [problem])
@@ -69,6 +68,43 @@ async def write(registry: Registry, call: Call, change: Callable[[Json], Json]) 
 
     # The object as a whole changes through its main door; only the owner of the field is told by which one.
     return await registry.modify(call, produce)
+
+
+def problems(obj: Json, scaling: Scaling, *, only_status: bool = False) -> list[Problem]:
+    """Of the fields of a custom object that a Scale shows."""
+    found: list[Problem] = []
+    for path in (scaling.status_replicas,) if only_status else (scaling.replicas, scaling.status_replicas):
+        shown, number, wrong = f".{'.'.join(path)}", 0, _unreadable(obj, path, int, "int64")
+        if not wrong and (number := _at(obj, path) or 0) < 0:
+            wrong = "should be a non-negative integer"
+        elif not wrong and number > _MOST:
+            wrong = f"should be less than or equal to {_MOST}"
+        if wrong:
+            found.append(wording.invalid(shown, number, wrong))
+    if scaling.selector and (wrong := _unreadable(obj, scaling.selector, str, "string")):
+        found.append(wording.invalid(f".{'.'.join(scaling.selector)}", "", wrong))
+    return found
+
+
+def _unreadable(obj: Any, path: tuple[str, ...], type_: type, called: str) -> str:
+    """Why there can be no such value there."""
+    for depth, part in enumerate(path):
+        if obj is None:
+            return ""
+        if not isinstance(obj, dict):
+            return (
+                f".{'.'.join(path[: depth + 1])} accessor error: {_described(obj)}, expected map[string]interface{{}}"
+            )
+        obj = obj.get(part)
+    if obj is None or (isinstance(obj, type_) and not isinstance(obj, bool)):
+        return ""
+    return f".{'.'.join(path)} accessor error: {_described(obj)}, expected {called}"
+
+
+def _described(value: object) -> str:
+    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
+    shown = value if isinstance(value, str) else wording.shown(value)
+    return f"{shown} is of the type {names.get(type(value), 'map[string]interface {}')}"
 
 
 def _at(obj: Any, path: tuple[str, ...]) -> Any:

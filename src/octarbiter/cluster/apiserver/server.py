@@ -9,14 +9,17 @@ is answered with a Status and never with a crash; a crash of ours is logged and 
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import secrets
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.exposition import choose_encoder
 
@@ -27,8 +30,10 @@ from octarbiter.cluster.apiserver import (
     authorization,
     bootstrap,
     certificates,
+    connections,
     crds,
     discovery,
+    expiry,
     handlers,
     kinds,
     models,
@@ -36,6 +41,7 @@ from octarbiter.cluster.apiserver import (
     objects,
     publishing,
     registry,
+    rendering,
     routing,
     status,
     watching,
@@ -50,8 +56,9 @@ from octarbiter.cluster.apiserver.admission import (
     rights,
     webhooks,
 )
+from octarbiter.cluster.apiserver.authorization import NO_SNIFFING
 from octarbiter.cluster.apiserver.catalogue import Catalogue
-from octarbiter.cluster.apiserver.handlers import response
+from octarbiter.cluster.apiserver.handlers import HEADERS, TEXT, page_not_found, response
 from octarbiter.cluster.apiserver.pods.kubelet import Kubelet
 from octarbiter.cluster.apiserver.tokens import Tokens
 from octarbiter.cluster.store.errors import StoreError
@@ -62,11 +69,10 @@ log = logging.getLogger(__name__)
 _LONGEST_LINE: Final = 64 * 1024
 """Of a request's first line: label selectors of some clients are long."""
 _LONGEST_HEADER: Final = 16 * 1024
-_IDLE_S: Final = 90.0
+_FAREWELL_S: Final = 1.0
+"""For requests that are being answered when the server stops."""
 _OPEN_TO_ALL: Final = frozenset({"healthz", "livez", "readyz", "version"})
 _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
-_TEXT: Final = "text/plain; charset=utf-8"
-_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def utc_now() -> datetime:
@@ -86,13 +92,17 @@ class ApiServer:
         kubelet: Kubelet | None = None,
         aliases: Mapping[str, str] | None = None,
         clock: Callable[[], datetime] = utc_now,
+        bounds: connections.Bounds | None = None,
+        unattended: Collection[str] = (),
     ) -> None:
-        """`aliases`: other names under which groups answer, too."""
+        """`aliases`: other names under which groups answer, too. `unattended`: kinds whose objects nobody acts on, as
+        their authors are told."""
         self._store = store
         self._aliases = dict(aliases or {})
         self._host = host
         self._wanted_port = port
         self._clock = clock
+        self._bounds = bounds or connections.Bounds()
         self._identity = certificates.Identity(directory, host)
         tokens = Tokens(directory, store, clock)
         self._authenticator = authn.Authenticator({self._identity.token: authn.ADMIN}, tokens)
@@ -113,9 +123,10 @@ class ApiServer:
                 quotas.Quotas(store),
             ]
         )
-        self._registry = registry.Registry(store, chain, clock)
+        self._registry = registry.Registry(store, chain, clock, unattended)
         self._definitions = crds.Definitions(store, self.catalogue, self._registry)
-        self._registry.witnesses += [self._definitions.witness, self._authorizer.witness]
+        self._expiry = expiry.Expiry(store, clock)
+        self._registry.witnesses += [self._definitions.witness, self._authorizer.witness, self._expiry.witness]
         self._watches = watching.Watching(store, clock)
         self._handlers = handlers.Handlers(
             store,
@@ -136,8 +147,8 @@ class ApiServer:
             ["code", "group", "resource", "subresource", "verb", "version"],
             registry=self._metrics,
         )
-        self._discovered: dict[str, tuple[int, bytes]] = {}
-        self._runner: web.ServerRunner | None = None
+        self._discovered: dict[bool, tuple[int, bytes]] = {}
+        self._server: connections.Server
         self.port = 0
 
     @property
@@ -153,61 +164,69 @@ class ApiServer:
     def token(self) -> str:
         return self._identity.token
 
+    def token_for(self, name: str, groups: Sequence[str]) -> str:
+        """For a part of this process that is to be known by a name of its own; good as long as the server runs."""
+        token = secrets.token_urlsafe(32)
+        self._authenticator.know(token, authn.User(name, (*groups, authn.AUTHENTICATED)))
+        return token
+
     @property
     def ca_pem(self) -> bytes:
         return self._identity.ca_pem
 
     async def __aenter__(self) -> ApiServer:
-        server = web.Server(
+        self._server = connections.Server(
             self._handle,
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=_IDLE_S,
+            self._bounds,
+            self._identity.server_context(),
             max_line_size=_LONGEST_LINE,
             max_field_size=_LONGEST_HEADER,
             auto_decompress=False,
             lingering_time=0,
         )
         self._definitions.start()
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
+        self._expiry.start()
         try:
-            site = web.TCPSite(
-                self._runner, self._host, self._wanted_port, ssl_context=self._identity.server_context(), backlog=1024
-            )
-            await site.start()
-            self.port = self._runner.addresses[0][1]
+            self.port = await self._server.listen(self._host, self._wanted_port)
             await bootstrap.furnish(self._registry, self.catalogue, self.port)
             self._identity.write_kubeconfig(self.url)
         except BaseException:
-            await self._runner.cleanup()
+            await self._server.close(_FAREWELL_S)
             raise
         log.info("serving the API", extra={"url": self.url})
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._watches.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._server.close(_FAREWELL_S)
+        await self._expiry.stop()
         await self._definitions.stop()
         await self._webhooks.close()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        with self._server.answering(request):
+            return await self._served(request)
+
+    async def _served(self, request: web.BaseRequest) -> web.StreamResponse:
         answer: web.StreamResponse
         try:
             answer = await self._answer(request)
         except status.Failure as failure:
-            answer = _refusal(failure)
+            answer = _refusal(request, failure)
         except StoreError as problem:
             log.warning(
                 "the store refused", extra={"method": request.method, "path": request.path, "why": str(problem)}
             )
-            answer = _refusal(status.unavailable(str(problem)))
+            answer = _refusal(request, status.unavailable(str(problem)))
         except ConnectionError:
             raise
+        except (web.RequestPayloadError, HttpProcessingError) as problem:
+            answer = _refusal(request, status.bad_request(f"the body cannot be read: {problem}"))
+        except web.HTTPBadRequest as problem:
+            answer = _refusal(request, status.bad_request(problem.text or ""))  # a WebSocket that is none
         except Exception as problem:
             log.exception("a request broke", extra={"method": request.method, "path": request.path})
-            answer = _refusal(status.internal(type(problem).__name__))
+            answer = _refusal(request, status.internal(type(problem).__name__))
         self._count(request, answer.status)
         if not answer.prepared:
             answer.headers["Audit-Id"] = str(uuid.uuid4())
@@ -234,30 +253,35 @@ class ApiServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = self._parts(request)
-        user = None
+        user = authn.ANONYMOUS
         if parts is None or parts[0] not in _OPEN_TO_ALL or "Authorization" in request.headers:
             transport = request.transport
             certificate = transport.get_extra_info("peercert") if transport is not None else None
             user = self._authenticator.user(request.headers.get("Authorization", ""), certificate)
             user = self._authorizer.acting_as(user, request.headers)
+            self._server.knows(request)
         if parts is None:
-            return _page_not_found()
+            return self._nowhere(tuple(request.path.split("/")[1:]))
         target = routing.target(parts)
-        if user is not None:
-            for wanted in authorization.of_request(request.method, request.path, target, request.query):
-                self._authorizer.check(user, wanted)
+        for wanted in authorization.of_request(request.method, request.path, target, request.query):
+            self._authorizer.check(user, wanted)
         if target is None:
             return self._fixed(request, parts)
-        assert user is not None
         # Of groups that come and go, only what is there just now is known.
         found = self.catalogue.find(target.group, target.version, target.plural)
         if found is None and not self.catalogue.is_built_in(target.group):
-            return _page_not_found()
-        return await self._handlers.handle(request, target, user)
+            return page_not_found()
+        with self._server.streaming() if routing.lasts(target, request.query) else contextlib.nullcontext():
+            return await self._handlers.handle(request, target, user)
 
     def _fixed(self, request: web.BaseRequest, parts: tuple[str, ...]) -> web.StreamResponse:
         """Paths that name no resource."""
         first = parts[0]
+        is_known = first != "api" or parts[1:] in ((), ("v1",))
+        if first == "apis" and len(parts) == 3 and self.catalogue.is_built_in(parts[1]):
+            is_known = bool(self.catalogue.in_version(parts[1], parts[2]))
+        if not is_known:
+            raise status.unknown_resource()
         if request.method not in ("GET", "HEAD"):
             raise status.method_not_allowed()
         if first in _HEALTH:
@@ -284,49 +308,53 @@ class ApiServer:
             case ("apis", group):
                 return _json_or_404(discovery.group(self.catalogue, group))
             case ("apis", group, version):
-                if discovery.group(self.catalogue, group) and not self.catalogue.in_version(group, version):
-                    raise status.unknown_resource()
                 return _json_or_404(discovery.resources(self.catalogue, group, version))
-        return _page_not_found()
+        return page_not_found()
+
+    def _nowhere(self, parts: tuple[str, ...]) -> web.StreamResponse:
+        """Below what is always there, whatever leads nowhere is a resource that is not found."""
+        is_below = parts[0] == "api" or (parts[0] == "apis" and parts[1] and self.catalogue.is_built_in(parts[1]))
+        if len(parts) > 1 and is_below:
+            raise status.unknown_resource()
+        return page_not_found()
 
     def _discovery(self, request: web.BaseRequest, *, core: bool) -> web.StreamResponse:
-        version = discovery.aggregated_version(request.headers.get("Accept", ""))
-        if not version:
+        if not discovery.is_aggregated(request.headers.get("Accept", "")):
             document = (
                 discovery.core_versions(f"{self._host}:{self.port}") if core else discovery.groups(self.catalogue)
             )
             return response(200, objects.encode(document), negotiation.JSON)
-        body = self._aggregated(version, core=core)
+        body = self._aggregated(core=core)
         etag = discovery.etag(body)
         headers = {"Vary": "Accept", "ETag": etag, "Cache-Control": "public"}
-        content_type = discovery.aggregated_type(version)
         if request.headers.get("If-None-Match") == etag:
-            return response(304, b"", content_type, headers=headers)
-        return response(200, body, content_type, headers=headers)
+            return web.Response(status=304, headers={**HEADERS, **headers})
+        return response(200, body, discovery.AGGREGATED_TYPE, headers=headers)
 
-    def _aggregated(self, version: str, *, core: bool) -> bytes:
+    def _aggregated(self, *, core: bool) -> bytes:
         """Made anew only when something is served that was not before."""
-        key = f"{version} {core}"
-        edition, body = self._discovered.get(key, (0, b""))
+        edition, body = self._discovered.get(core, (0, b""))
         if edition != self.catalogue.edition:
-            body = objects.encode(discovery.aggregated(self.catalogue, version, core=core))
-            self._discovered[key] = (self.catalogue.edition, body)
+            body = objects.encode(discovery.aggregated(self.catalogue, core=core))
+            self._discovered[core] = (self.catalogue.edition, body)
         return body
 
     def _health(self, request: web.BaseRequest, parts: tuple[str, ...]) -> web.StreamResponse:
         checks = ("ping", "log", "store")
         if len(parts) == 2 and parts[1] in checks:
-            return response(200, b"ok", _TEXT)
-        if len(parts) > 1:
-            return _page_not_found()
+            return response(200, b"ok", TEXT)
+        if len(parts) > 1 or request.path.endswith("/"):
+            return page_not_found()
         if "verbose" in request.query:
             lines = [*(f"[+]{check} ok" for check in checks), f"{parts[0]} check passed", ""]
-            return response(200, "\n".join(lines).encode(), _TEXT)
-        return response(200, b"ok", _TEXT, headers=_NO_SNIFFING)
+            return response(200, "\n".join(lines).encode(), TEXT, headers=NO_SNIFFING)
+        return response(200, b"ok", TEXT, headers=NO_SNIFFING)
 
 
-def _refusal(failure: status.Failure) -> web.Response:
-    return response(failure.code, objects.encode(failure.status), negotiation.JSON, headers=failure.headers)
+def _refusal(request: web.BaseRequest, failure: status.Failure) -> web.Response:
+    form = negotiation.of_refusals(request.headers.get("Accept", ""))
+    body = rendering.plain(failure.status, form)
+    return response(failure.code, body, form.content_type, failure.warnings, failure.headers)
 
 
 def _json(document: Json) -> web.Response:
@@ -334,8 +362,4 @@ def _json(document: Json) -> web.Response:
 
 
 def _json_or_404(document: Json | None) -> web.Response:
-    return _json(document) if document is not None else _page_not_found()
-
-
-def _page_not_found() -> web.Response:
-    return response(404, b"404 page not found\n", _TEXT, headers=_NO_SNIFFING)
+    return _json(document) if document is not None else page_not_found()

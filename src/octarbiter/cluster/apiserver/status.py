@@ -43,6 +43,8 @@ class Failure(Exception):
         self.code = code
         self.reason = reason
         self.headers = headers or {}
+        self.warnings: list[str] = []
+        """What else the client shall be told."""
         self.status: Json = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -99,6 +101,11 @@ def method_not_allowed() -> Failure:
     return Failure(405, "MethodNotAllowed", message, {})
 
 
+def other_view(view: str, shape: str, go_type: str) -> Failure:
+    """The client wants to see a list as one object, or one object as a list."""
+    return Failure(406, "NotAcceptable", f"you requested {view}, but the requested object is {shape} (*{go_type})")
+
+
 def no_representation(accepted: Iterable[str]) -> Failure:
     """Of all the client would take, nothing is served anywhere."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
@@ -123,6 +130,13 @@ def already_exists(resource: Resource, name: str, *, deleting: bool = False, gen
 def conflict(resource: Resource, name: str, why: str = MODIFIED) -> Failure:
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return Failure(409, "Conflict", message, _details(resource, name))
+
+
+def lost_precondition(resource: Resource, namespace: str, name: str, why: str) -> Failure:
+    """As the store of a real server words it, which thinks of files."""
+    place = "/".join(part for part in (resource.group if resource.custom else "", resource.plural, namespace) if part)
+    what = f"invalid object, Code: 4, Key: /registry/{place}/{name}, ResourceVersion: 0"
+    return conflict(resource, name, f"StorageError: {what}, AdditionalErrorMsg: {why}")
 
 
 def precondition_failed(resource: Resource, name: str, why: str) -> Failure:
@@ -155,7 +169,8 @@ def unsupported_patch() -> Failure:
 
 def invalid(resource: Resource, name: str, problems: Sequence[Problem], *, kind: str | None = None) -> Failure:
     """`kind` where the mistake is not in an object of the resource."""
-    return _invalid(resource.group, kind or resource.kind, name, problems)
+    # What is kept as another resource is checked as that one.
+    return _invalid("" if resource.stored_as else resource.group, kind or resource.kind, name, problems)
 
 
 def invalid_options(kind: str, problems: Sequence[Problem]) -> Failure:

@@ -83,4 +83,4 @@ def _claim(leaf: Leaf, floor: Vector) -> Claim:
         return Claim(key=leaf.key, weight=leaf.weight, rest=(0,) * len(floor), floor=floor, path=leaf.path)
     units = vectors.units_of(leaf.path, len(floor))
     rest = vectors.less(leaf.deserved, vectors.larger(floor, units))
-    return Claim(key=leaf.key, weight=leaf.weight, path=leaf.path, rest=rest, floor=floor, cap=leaf.deserved)
+    return Claim(key=leaf.key, weight=leaf.weight, path=leaf.path, rest=rest, floor=floor)

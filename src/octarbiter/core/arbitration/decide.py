@@ -80,7 +80,7 @@ def _deserved(
             wants[key] = demand.want(queue, line, used[key], depth, scale, settings, now)
         grants = deserved.deserve(scale.total, demand.roots(state.queues, wants, scale), state.policy)
         depths = {
-            key: wanted.depth * DEEPER
+            key: max(1, wanted.depth) * DEEPER
             for key, wanted in wants.items()
             if wanted.has_tail and any(grants[key].units[len(wanted.owners) :])
         }

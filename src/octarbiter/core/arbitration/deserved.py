@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from octarbiter.core.arbitration import paths, policies, vectors
+from octarbiter.core.arbitration import hdrf, leftovers, paths, policies, vectors
 from octarbiter.core.arbitration.claims import Claim, Grant, Vector
 
 
@@ -23,6 +23,7 @@ def deserve(total: Vector, roots: Sequence[Claim], policy: str) -> dict[str, Gra
     grants: dict[str, Grant] = {}
     asking = [_with_children(claim, policy, total) for claim in roots]
     _share(total, asking, policy, total, grants)
+    leftovers.hand_out(total, asking, policy, grants)
     return grants
 
 
@@ -30,11 +31,13 @@ def _with_children(claim: Claim, inherited: str, measure: Vector) -> Claim:
     """What an inner claim asks for: the path, rest and floor of its children together."""
     if not claim.children:
         return claim
-    policy = claim.policy or inherited
+    # One queue's mistake must not stop the sharing for all: a policy that is not there is as none at all.
+    policy = claim.policy if claim.policy in policies.names() else inherited
     children = tuple(_with_children(child, policy, measure) for child in claim.children)
     width = len(measure)
-    floors = vectors.total_of(map(paths.floor_of, children), width)
-    order = policies.ordered(policy)
+    floors = vectors.total_of(vectors.floors(measure, children), width)
+    # The hierarchical policy looks at the children themselves: any order of what they ask for will do.
+    order = policies.ordered("drf" if policy == inherited == hdrf.NAME else policy)
     path = paths.Path(floors)
     if order:
         path.extend(order.path(measure, children))

@@ -28,7 +28,7 @@ def share(total: Vector, claims: Sequence[Claim], measure: Vector | None = None)
 
 
 def path(measure: Vector, claims: Sequence[Claim]) -> tuple[Block, ...]:
-    return paths.by_dominant_share(measure, claims)
+    return paths.merged(measure, claims, [range(len(claims))])
 
 
 class Filling:

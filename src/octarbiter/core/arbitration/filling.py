@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from operator import attrgetter
 
 from octarbiter.core.arbitration import vectors
 from octarbiter.core.arbitration.claims import Claim, Grant, Vector
@@ -20,6 +21,7 @@ from octarbiter.core.arbitration.claims import Claim, Grant, Vector
 Level = int | Fraction
 
 ALL = 1 << 62
+UNIT = attrgetter("unit")
 
 
 class Scales:
@@ -29,8 +31,6 @@ class Scales:
         totals = math.lcm(*(amount for amount in measure if amount > 0))
         self._shares = [totals // amount if amount > 0 else 0 for amount in measure]
         self._weights = math.lcm(*weights)
-        self.whole = totals * self._weights
-        """The level of somebody who has all of something, with weight 1."""
 
     def of(self, weight: int) -> Vector:
         factor = self._weights // weight
@@ -48,6 +48,7 @@ class Parts(dict[Vector, tuple[tuple[int, int], ...]]):
 class Taker:
     __slots__ = (
         "_failed",
+        "_kinds",
         "_parts",
         "at",
         "cap",
@@ -76,6 +77,7 @@ class Taker:
         self.is_barred = False
         """A job that has waited for long did not get all it asks for: nothing behind it is tried, nor the rest."""
         self._failed: set[Vector | tuple[Vector, int]] = set()
+        self._kinds: set[Vector] | None = None
 
     def start_again(self, rest: Vector) -> None:
         """It holds so much of its rest, and something came free: what did not fit may fit now."""
@@ -102,12 +104,14 @@ class Taker:
                 if unit not in failed:
                     need = 1 if given[at] else max(1, block.least)
                     if need == 1 or (unit, need) not in failed:
-                        room = self._room(unit, free)
+                        room = self.fitting(unit, free)
                         if need <= min(room, left):
                             self.at = at
                             return need, min(room, left)
                         if not room:
                             failed.add(unit)
+                            if self._nothing_else_is_waiting():
+                                break
                         elif need > room:
                             failed.add((unit, need))
                 if block.is_barrier:
@@ -116,6 +120,13 @@ class Taker:
             at += 1
         self.at = end
         return 0, 0
+
+    def _nothing_else_is_waiting(self) -> bool:
+        """Thousands of jobs may wait, but with few kinds of units. (With a rest, it matters whether there is a barrier
+        on the way.)"""
+        if self._kinds is None:
+            self._kinds = set(map(UNIT, self.path)) if not any(self.claim.rest) else set()
+        return bool(self._kinds) and self._failed >= self._kinds
 
     def advance(self, free: list[int], until: Level | None, wins_ties: bool) -> int:
         """Takes the next unit that fits, out of `free`, and more of the same while the level is below `until`.
@@ -129,7 +140,7 @@ class Taker:
             self._take(some, free)
         return some
 
-    def _room(self, unit: Vector, free: Sequence[int]) -> int:
+    def fitting(self, unit: Vector, free: Sequence[int]) -> int:
         """How many such units fit, were they all its path has left."""
         room = -1
         held, units, cap = self.held, self.units, self.cap
@@ -146,7 +157,10 @@ class Taker:
 
     def _take(self, count: int, free: list[int]) -> None:
         self.given[self.at] += count
-        self._hold(self._parts[self.path[self.at].unit], count, free)
+        self.hold(self.path[self.at].unit, count, free)
+
+    def hold(self, unit: Vector, count: int, free: list[int]) -> None:
+        self._hold(self._parts[unit], count, free)
 
     def _hold(self, parts: Iterable[tuple[int, int]], count: int, free: list[int]) -> None:
         held, units, scale = self.held, self.units, self.scale

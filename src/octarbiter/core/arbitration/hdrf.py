@@ -36,8 +36,8 @@ def share(total: Vector, claims: Sequence[Claim], measure: Vector | None = None)
 
 def path(measure: Vector, claims: Sequence[Claim]) -> tuple[Block, ...]:
     if not any(map(_is_inner, claims)):
-        return paths.by_dominant_share(measure, claims)
-    return Tree(tuple(ALL if there else 0 for there in measure), claims, measure).path()
+        return drf.path(measure, claims)
+    return Tree(measure, claims, measure).path()
 
 
 def _is_inner(claim: Claim) -> bool:
@@ -45,7 +45,7 @@ def _is_inner(claim: Claim) -> bool:
 
 
 class Node:
-    def __init__(self, claim: Claim | None, parent: Node | None) -> None:
+    def __init__(self, claim: Claim | None, parent: Node | None, floor: Vector) -> None:
         self.claim = claim
         self.parent = parent
         self.weight = claim.weight if claim else 1
@@ -54,6 +54,9 @@ class Node:
         self.taker: Taker | None = None
         self.rest: Rest | None = None
         self.is_blocked = False
+        self.floor = floor
+        self.used: Vector = (0,) * len(floor)
+        """Of an inner node: what its children hold. What its floor has beyond that is kept for them."""
         self.vector: Sequence[int | Fraction] = ()
         self.share = ZERO
 
@@ -61,17 +64,36 @@ class Node:
     def level(self) -> tuple[Fraction, str]:
         return self.share / self.weight, self.key
 
+    @property
+    def held(self) -> Vector:
+        if self.taker and self.rest:
+            return vectors.plus(self.taker.held, self.rest.taken)
+        return vectors.larger(self.floor, self.used)
+
     def leaves(self) -> Iterator[Node]:
         if self.taker:
             yield self
         for child in self.children:
             yield from child.leaves()
 
+    def room(self, free: Vector) -> Vector:
+        """What there is for one of its children, if there is so much for all of the tree."""
+        if not self.parent or not self.claim:
+            return free
+        there = vectors.plus(self.parent.room(free), self.held)
+        if self.claim.cap is not None:
+            there = vectors.smaller(there, self.claim.cap)
+        return vectors.less(there, self.used)
+
+    def use(self, more: Vector) -> Vector:
+        """Books what a child takes; answers what of that was not kept for it before."""
+        before = self.held
+        self.used = vectors.plus(self.used, more)
+        beyond = vectors.less(self.held, before)
+        return self.parent.use(beyond) if self.parent else more
+
     def grant(self) -> Grant:
-        if self.taker and self.rest:
-            return Grant(vectors.plus(self.taker.held, self.rest.taken), tuple(self.taker.given))
-        held = [child.grant().held for child in self.children]
-        return Grant(vectors.total_of(held, len(held[0])), ())
+        return Grant(self.held, tuple(self.taker.given) if self.taker else ())
 
 
 class Rest:
@@ -98,11 +120,12 @@ class Rest:
             self._done, self._pieces = 2 * self._done, 2 * self._pieces
         return None
 
-    def take(self, piece: Vector, free: list[int]) -> None:
-        self._done += 1
-        self.taken = vectors.plus(self.taken, piece)
-        for place, amount in enumerate(piece):
-            free[place] -= amount
+    def take(self, taker: Taker, free: list[int]) -> None:
+        piece = self.next(taker, free)
+        if piece is not None:
+            self._done += 1
+            self.taken = vectors.plus(self.taken, piece)
+            free[:] = vectors.less(free, piece)
 
 
 class Tree:
@@ -110,50 +133,55 @@ class Tree:
         self._measure = measure
         self._parts = Parts()
         self._scale = Scales(measure, [1]).of(1)
-        self.root = Node(None, None)
-        self._grow(self.root, claims, vectors.floors(total, claims))
+        self.root = Node(None, None, (0,) * len(measure))
+        self._plant(self.root, claims, vectors.floors(total, claims))
         self._leaves = list(self.root.leaves())
-        held = [leaf.taker.held for leaf in self._leaves if leaf.taker]
-        self._free = list(vectors.less(total, vectors.total_of(held, len(total))))
+        self._free = vectors.less(total, self.root.used)
+        self._enough = self._largest()
 
     def fill(self) -> None:
-        def take(leaf: Node) -> None:
-            assert leaf.taker
-            assert leaf.rest
-            if leaf.taker.seek(self._free) != (0, 0):
-                leaf.taker.advance(self._free, leaf.taker.level, True)
-            elif piece := leaf.rest.next(leaf.taker, self._free):
-                leaf.rest.take(piece, self._free)
+        def take(leaf: Node, taker: Taker, room: list[int]) -> None:
+            if not taker.advance(room, taker.level, True) and leaf.rest:
+                leaf.rest.take(taker, room)
 
         self._walk(take, ALL)
 
     def path(self) -> tuple[Block, ...]:
         way = paths.Path(())
 
-        def take(leaf: Node) -> None:
-            assert leaf.taker
-            paths.add_next(way, leaf.taker, leaf.taker.level, True)
+        def take(leaf: Node, taker: Taker, room: list[int]) -> None:
+            paths.add_next(way, taker, room, taker.level, True)
 
         for leaf in self._leaves:
             leaf.rest = None
         self._walk(take, paths.TURNS)
         for leaf in self._leaves:
-            while leaf.taker and paths.add_next(way, leaf.taker, None, True):
-                pass
+            if leaf.taker:
+                paths.add_others(way, leaf.taker, self._measure)
         return way.blocks()
 
-    def _grow(self, parent: Node, claims: Sequence[Claim], floors: Sequence[Vector]) -> None:
+    def _plant(self, parent: Node, claims: Sequence[Claim], floors: Sequence[Vector]) -> None:
         for claim, floor in zip(claims, floors, strict=True):
-            node = Node(claim, parent)
+            node = Node(claim, parent, floor)
             parent.children.append(node)
             if _is_inner(claim):
-                self._grow(node, claim.children, vectors.floors(floor, claim.children))
+                self._plant(node, claim.children, vectors.floors(floor, claim.children))
             else:
                 node.taker = Taker(claim, floor, self._scale, self._parts)
                 node.rest = Rest(claim)
+            parent.used = vectors.plus(parent.used, node.floor)
 
-    def _walk(self, take: Callable[[Node], None], turns: int) -> None:
-        self._block()
+    def _let(self, leaf: Node, take: Callable[[Node, Taker, list[int]], None]) -> None:
+        """Lets a leaf take something, and books it all the way up."""
+        assert leaf.taker
+        assert leaf.parent
+        room = leaf.parent.room(self._free)
+        left = list(room)
+        take(leaf, leaf.taker, left)
+        self._free = vectors.less(self._free, leaf.parent.use(vectors.less(room, left)))
+
+    def _walk(self, take: Callable[[Node, Taker, list[int]], None], turns: int) -> None:
+        self._block(self._leaves)
         for leaf in self._leaves:
             self._measure_up(leaf)
         while not self.root.is_blocked and turns:
@@ -161,20 +189,40 @@ class Tree:
             node = self.root
             while node.children:
                 node = min((child for child in node.children if not child.is_blocked), key=lambda child: child.level)
-            take(node)
-            blocked = self._block()
+            self._let(node, take)
+            blocked = self._block([node] if self._is_plenty() else self._leaves)
             for leaf in blocked if node in blocked else [node, *blocked]:
                 self._measure_up(leaf)
 
-    def _block(self) -> list[Node]:
-        """Leaves that found a moment ago that nothing of theirs fits any more."""
-        blocked = []
+    def _largest(self) -> Vector | None:
+        """As much of everything as the largest step of anybody takes. None: who can take a step is not seen from what
+        is free alone, because of caps on the way."""
+        largest = (0,) * len(self._measure)
         for leaf in self._leaves:
-            taker = leaf.taker
-            assert taker
-            if leaf.is_blocked or taker.seek(self._free) != (0, 0):
+            node = leaf
+            while node and node.claim:
+                if node.claim.cap is not None:
+                    return None
+                node = node.parent or self.root
+            for unit, least in {(block.unit, block.least) for block in leaf.taker.path} if leaf.taker else ():
+                largest = vectors.larger(largest, tuple(amount * least for amount in unit))
+            if leaf.claim:
+                largest = vectors.larger(largest, leaf.claim.rest)
+        return largest
+
+    def _is_plenty(self) -> bool:
+        return self._enough is not None and vectors.smaller(self._enough, self._free) == self._enough
+
+    def _block(self, leaves: Sequence[Node]) -> list[Node]:
+        """Those of these that found a moment ago that nothing of theirs fits any more."""
+        blocked = []
+        for leaf in leaves:
+            if leaf.is_blocked or not leaf.taker or not leaf.parent:
                 continue
-            if leaf.rest is None or taker.is_barred or leaf.rest.next(taker, self._free) is None:
+            room = leaf.parent.room(self._free)
+            if leaf.taker.seek(room) != (0, 0):
+                continue
+            if leaf.rest is None or leaf.taker.is_barred or leaf.rest.next(leaf.taker, room) is None:
                 leaf.is_blocked = True
                 blocked.append(leaf)
         return blocked
@@ -182,7 +230,7 @@ class Tree:
     def _measure_up(self, leaf: Node) -> None:
         """What the leaf has, and every node above it, as their siblings see it."""
         assert leaf.taker
-        leaf.vector = vectors.plus(leaf.taker.held, leaf.rest.taken) if leaf.rest else tuple(leaf.taker.held)
+        leaf.vector = leaf.held if leaf.rest else tuple(leaf.taker.held)
         leaf.share = self._share(leaf.vector)
         node = leaf.parent
         while node:

@@ -7,8 +7,9 @@ behind the first few are not looked at, only the sums of what they ask for, by s
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -67,8 +68,15 @@ class Line:
         """The same, by shape."""
         self.asked: Amounts = {}
         self._oldest: datetime | None = None
+        sums: dict[Shape, list[int]] = {}
         for job in jobs:
-            self._add(job)
+            self._enter(job, list.append)
+            shape = self.shapes[job.key]
+            both = sums.setdefault(shape, [0, 0])
+            both[0] += self.beyond[job.key]
+            both[1] += job.count
+        for shape, (beyond, count) in sums.items():
+            self._count(shape, beyond, count, 1)
         self.order.sort()
         self.started.sort()
 
@@ -81,7 +89,10 @@ class Line:
     def put(self, job: Job) -> None:
         """A new job, or one that has changed."""
         self.drop(job.key)
-        self._add(job, sort=True)
+        self._enter(job, insort)
+        self._count(self.shapes[job.key], self.beyond[job.key], job.count, 1)
+        if self._oldest is not None and job.created < self._oldest:
+            self._oldest = job.created
 
     def drop(self, key: str) -> None:
         job = self.jobs.pop(key, None)
@@ -107,21 +118,19 @@ class Line:
             self._oldest = min(place[1] for place in self.order)
         return self._oldest
 
-    def _add(self, job: Job, *, sort: bool = False) -> None:
-        place = _place(job)
-        self.jobs[job.key] = job
-        for places in (self.order, self.started) if job.kept else (self.order,):
-            if sort:
-                insort(places, place)
-            else:
-                places.append(place)
+    def _enter(self, job: Job, insert: Callable[[list[Place], Place], None]) -> None:
+        key, kept = job.key, job.kept if job.started else 0
+        place = (-job.priority, job.created, key)
+        self.jobs[key] = job
+        insert(self.order, place)
+        if kept:
+            insert(self.started, place)
         if job.had > 0:
-            self.having[job.key] = None
-        shape = self.shapes[job.key] = _shape(job)
-        beyond = self.beyond[job.key] = job.count - job.kept
-        self._count(shape, beyond, job.count, 1)
-        if self._oldest is not None and job.created < self._oldest:
-            self._oldest = job.created
+            self.having[key] = None
+        # What a started job asks for beyond what it has comes one by one.
+        least = 1 if job.least <= 1 or kept >= job.floor else job.floor
+        self.shapes[key] = (_unit(tuple(job.unit.items())), least)
+        self.beyond[key] = job.count - kept
 
     def _count(self, shape: Shape, beyond: int, count: int, sign: int) -> None:
         if beyond:
@@ -149,7 +158,6 @@ def _place(job: Job) -> Place:
     return -job.priority, job.created, job.key
 
 
-def _shape(job: Job) -> Shape:
-    unit = tuple(sorted([part for part in job.unit.items() if part[1]]))
-    # What a started job asks for beyond what it has comes one by one.
-    return unit, 1 if job.kept >= job.floor else job.floor
+@lru_cache(maxsize=4096)
+def _unit(parts: Unit) -> Unit:
+    return tuple(sorted([part for part in parts if part[1]]))

@@ -24,7 +24,7 @@ class Priority:
         return _one_after_another(total, claims, self._groups(claims), measure)
 
     def path(self, measure: Vector, claims: Sequence[Claim]) -> tuple[Block, ...]:
-        return _joined(measure, claims, self._groups(claims))
+        return paths.merged(measure, claims, self._groups(claims))
 
     def _groups(self, claims: Sequence[Claim]) -> list[list[int]]:
         order = sorted(range(len(claims)), key=lambda index: -claims[index].priority)
@@ -38,7 +38,7 @@ class Fifo:
         return _one_after_another(total, claims, self._groups(claims), measure)
 
     def path(self, measure: Vector, claims: Sequence[Claim]) -> tuple[Block, ...]:
-        return _joined(measure, claims, self._groups(claims))
+        return paths.merged(measure, claims, self._groups(claims))
 
     def _groups(self, claims: Sequence[Claim]) -> list[list[int]]:
         order = sorted(range(len(claims)), key=lambda index: (claims[index].since or LAST, claims[index].key))
@@ -60,10 +60,3 @@ def _one_after_another(
             grants[index] = grant
         free = vectors.less(there, vectors.total_of([grant.held for grant in given], len(total)))
     return grants
-
-
-def _joined(measure: Vector, claims: Sequence[Claim], groups: Sequence[Sequence[int]]) -> tuple[Block, ...]:
-    path = paths.Path(())
-    for group in groups:
-        path.extend(paths.by_dominant_share(measure, [claims[index] for index in group]))
-    return path.blocks()

@@ -48,13 +48,11 @@ class Tree(msgspec.Struct, frozen=True):
     """Queues with others below them, also if those have problems."""
     known: Mapping[str, tuple[str, ...]]
     """By namespace: the keys of the queues that a job there may name; its own first."""
+    covers: Mapping[str, tuple[str, ...]]
+    """The other way round: the namespaces of each leaf queue, its own first."""
 
     def covered(self, key: str) -> tuple[str, ...]:
-        """The namespaces of a leaf queue, its own first."""
-        own = key.partition("/")[0]
-        return tuple(
-            sorted((name for name, queue in self.namespaces.items() if queue == key), key=lambda n: (n != own, n))
-        )
+        return self.covers.get(key, ())
 
 
 def grow(queues: Iterable[QueueFacts], namespaces: Mapping[str, Labels]) -> Tree:
@@ -66,7 +64,7 @@ def grow(queues: Iterable[QueueFacts], namespaces: Mapping[str, Labels]) -> Tree
     _broken_branches(above, problems)
     parents = {key: parent for key, parent in above.items() if key not in problems}
     own, disputed, known = _coverage(facts, {key for key in parents if key not in inner}, namespaces)
-    return Tree(parents, problems, own, disputed, inner, known)
+    return Tree(parents, problems, own, disputed, inner, known, _turned(own))
 
 
 def queue_of(tree: Tree, namespace: str, name: str) -> tuple[str, str]:
@@ -161,6 +159,14 @@ def _coverage(
                 "change the namespaceSelector of all but one"
             )
     return own, disputed, known
+
+
+def _turned(own: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    covers: dict[str, list[str]] = {}
+    # At home before elsewhere, then by name.
+    for namespace, key in sorted(own.items(), key=lambda item: (item[0] != item[1].partition("/")[0], item[0])):
+        covers.setdefault(key, []).append(namespace)
+    return {key: tuple(names) for key, names in covers.items()}
 
 
 def _covers(queue: QueueFacts, labels: Labels) -> bool:

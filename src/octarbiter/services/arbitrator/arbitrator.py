@@ -52,6 +52,8 @@ TELL_S = 1.0
 TOLD_AT_ONCE = 50
 """Waiting claims that are told in one go: what only tells must not get in the way of what does."""
 LOOKED_AT_ONCE = 1000
+PATIENCE_S = 10.0
+"""While claims are served all the time, those who wait are told so seldom."""
 TASKSET: Kind = (scheme.TASKSETS.api_version, scheme.TASKSETS.kind)
 
 log = logging.getLogger(__name__)
@@ -107,6 +109,7 @@ class Arbitrator:
         self._taken_from: dict[str, datetime] = {}
         self._leaving: dict[str, Eviction] = {}  # decided, and not yet asked for; by UID
         self._untold: list[str] = []
+        self._settled_at = self._told_at = float("-inf")
 
     # --- what happened
 
@@ -172,9 +175,12 @@ class Arbitrator:
         began = self._clock.monotonic()
         await self._make_claims()
         topology = self.topology
-        for name in self.claims.refresh(topology.find):
-            wake.settle(name)
+        looked_at = self.claims.refresh(topology.find)
         again = await self._hands.workloads.settle()
+        # Of a kind that was named for the first time, as all are after a restart, it is known only now what is there.
+        looked_at += self.claims.refresh(topology.find)
+        for name in looked_at:
+            wake.settle(name)
         now = self._clock.now()
         state = self._state(topology)
         outcome = decide.arbitrate(state, self._settings, now)
@@ -249,6 +255,7 @@ class Arbitrator:
             return None
         if standing.claim.spec.workload_ref is None and recording.says_enough(standing.claim, wanted):
             return None  # why, and who is ahead, is told at leisure
+        self._settled_at = self._clock.monotonic()
         await self._hands.records.claim(standing, wanted, observing.second(self._clock.now()))
         return None
 
@@ -287,11 +294,14 @@ class Arbitrator:
         """Some of those who wait; in how many seconds the next ones, if any are left."""
         if self._decided is None:
             return None
-        if self._is_busy():
+        now = self._clock.monotonic()
+        at_leisure = now - self._settled_at >= TELL_S and not self._is_busy()
+        if not at_leisure and now - self._told_at < PATIENCE_S:
             return TELL_S
+        self._told_at = now
         if not self._untold:
             self._untold = [name for name, each in self.claims.standings.items() if each.reason is not Reason.FINISHED]
-        now = observing.second(self._clock.now())
+        moment = observing.second(self._clock.now())
         due: list[Coroutine[Any, Any, None]] = []
         for _ in range(LOOKED_AT_ONCE):
             if not self._untold or len(due) >= TOLD_AT_ONCE:
@@ -299,8 +309,8 @@ class Arbitrator:
             name = self._untold.pop()
             standing = self._seen(name)
             wanted = self._verdict(name, standing) if standing is not None else None
-            if standing is not None and wanted is not None and not recording.is_told(standing.claim, wanted, now):
-                due.append(self._hands.records.claim(standing, wanted, now))
+            if standing is not None and wanted is not None and not recording.is_told(standing.claim, wanted, moment):
+                due.append(self._hands.records.claim(standing, wanted, moment))
         await asyncio.gather(*due)
         return TELL_S if self._untold else None
 

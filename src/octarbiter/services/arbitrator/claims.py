@@ -135,11 +135,12 @@ class Claims:
         if not _was_valid(old, claim) and (problems := validation.validate(_as_json(resource, claim))):
             return out(Reason.INVALID, "; ".join(str(problem) for problem in problems))
         if ref is not None and workload is None:
-            if found.problem:
-                return out(Reason.NO_WORKLOAD, found.problem)
-            if _holds(claim, STARTED):
+            started = _holds(claim, STARTED)
+            if not found.problem and started:
                 return out(Reason.FINISHED, f"its {ref.kind} {ref.name} was deleted")
-            return out(Reason.NO_WORKLOAD, f"waits for its workload: there is no {ref.kind} {ref.name} (yet)")
+            if not started:  # one that was keeps what it has, seen or not
+                absent = f"waits for its workload: there is no {ref.kind} {ref.name} (yet)"
+                return out(Reason.NO_WORKLOAD, found.problem or absent)
         placed = find(claim)
         if placed.problem:
             return out(Reason.NO_QUEUE, placed.problem)

@@ -54,7 +54,12 @@ class Quotas:
         if known is None:
             return None
         before = {name: str(value) for name, value in known.spec.hard.items()}
-        lower: keys.Hard = {name: value for name, value in deed.hard.items() if _is_less(value, before.get(name))}
+        # What had no limit gets none but nothing: what it may have is due only when the others have given it up.
+        lower: keys.Hard = {
+            name: value if name in before else "0"
+            for name, value in deed.hard.items()
+            if _is_less(value, before.get(name))
+        }
         return msgspec.structs.replace(deed, hard=lower) if lower else None
 
     async def _carry_out(self, wanted: Iterable[tuple[str, ledger.Deed]]) -> None:

@@ -123,13 +123,14 @@ def _problem(queue: Queue) -> str:
 def _queue(queue: Queue, parent: str, namespaces: tuple[str, ...]) -> state.Queue:
     spec, created = queue.spec, queue.metadata.creation_timestamp
     assert created is not None
+    asks = bool(namespaces)  # an inner queue asks for what its children ask for, also while none of them takes part
     return state.Queue(
         key=queue.metadata.key,
         weight=spec.weight,
         priority=spec.priority,
         parent=parent,
         policy=spec.policy,
-        request=spec.request.amounts,
+        request=spec.request.amounts if asks else {},
         guarantee=spec.guarantee.amounts if spec.guarantee is not None else {},
         capability=spec.capability.amounts if spec.capability is not None else None,
         promised=spec.deserved.amounts if spec.deserved is not None else {},

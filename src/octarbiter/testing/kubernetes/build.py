@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,30 +32,35 @@ class Unavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class Program:
     module: str
     package: str
     version: str
     stamps: tuple[str, ...] = ()
+    module_file: str = "go.mod"
 
 
-def _kubernetes(name: str) -> _Program:
-    # Unstamped, the server calls itself v0.0.0-master and clients misjudge what it can do.
-    major, minor, _ = versions.KUBERNETES.removeprefix("v").split(".")
-    values = {"gitVersion": versions.KUBERNETES, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+def stamps_of(version: str) -> tuple[str, ...]:
+    """Unstamped, a program calls itself v0.0.0-master, and others misjudge what it can do."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    stamps = tuple(f"{package}.{key}={value}" for package in packages for key, value in values.items())
-    return _Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", versions.KUBERNETES, stamps)
+    return tuple(f"{package}.{key}={value}" for package in packages for key, value in values.items())
+
+
+def _kubernetes(name: str) -> Program:
+    stamps = stamps_of(versions.KUBERNETES)
+    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", versions.KUBERNETES, stamps)
 
 
 _PROGRAMS = {
-    "etcd": _Program("etcd", "go.etcd.io/etcd/server/v3", versions.ETCD),
+    "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", versions.ETCD),
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kubectl": _kubernetes("kubectl"),
     "kube-controller-manager": _kubernetes("kube-controller-manager"),
     "kube-scheduler": _kubernetes("kube-scheduler"),
     "kubelet": _kubernetes("kubelet"),
-    "kwok": _Program(
+    "kwok": Program(
         "kwok", "sigs.k8s.io/kwok/cmd/kwok", versions.KWOK, (f"sigs.k8s.io/kwok/pkg/consts.Version={versions.KWOK}",)
     ),
 }
@@ -69,9 +74,13 @@ def cache_home() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "octarbiter"
 
 
+def machine() -> str:
+    """What programs are built for."""
+    return f"linux-{_ARCHITECTURES.get(platform.machine(), platform.machine())}"
+
+
 def binaries_home() -> Path:
-    architecture = _ARCHITECTURES.get(platform.machine(), platform.machine())
-    key = f"{versions.KUBERNETES}_etcd-{versions.ETCD}_kwok-{versions.KWOK}_linux-{architecture}"
+    key = f"{versions.KUBERNETES}_etcd-{versions.ETCD}_kwok-{versions.KWOK}_{machine()}"
     return cache_home() / "kubernetes" / key / "bin"
 
 
@@ -94,23 +103,25 @@ def ensure(names: Iterable[str] = PROGRAMS, stream: TextIO | None = None) -> dic
     """The paths of these programs, after building those that are nowhere. Progress goes to `stream` (stderr)."""
     names = tuple(names)
     if wanted := missing(names):
-        if sys.platform != "linux":
-            raise Unavailable(f"the Kubernetes test bed runs on Linux only, not on {sys.platform}")
-        _build(wanted, stream or sys.stderr)
+        make({name: _PROGRAMS[name] for name in wanted}, binaries_home(), stream)
     return {name: path for name in names if (path := find(name))}
 
 
-def _build(names: list[str], stream: TextIO) -> None:
-    home = binaries_home()
+def make(programs: Mapping[str, Program], home: Path, stream: TextIO | None = None) -> None:
+    """Build those that are not in `home` yet, under the names they are given here."""
+    if sys.platform != "linux":
+        raise Unavailable(f"the Kubernetes test bed runs on Linux only, not on {sys.platform}")
+    stream = stream or sys.stderr
     home.mkdir(parents=True, exist_ok=True)
     with _only_builder(home.parent / "lock", stream):
         # Whoever held the lock before us may have built the same.
-        names = missing(names)
-        if not names:
+        wanted = [name for name in programs if not os.access(home / name, os.X_OK)]
+        if not wanted:
             return
         go = _go(stream)
-        for number, name in enumerate(names, 1):
-            _build_one(go, name, home, f"building {name} {_PROGRAMS[name].version} ({number} of {len(names)})", stream)
+        for number, name in enumerate(wanted, 1):
+            title = f"building {name} {programs[name].version} ({number} of {len(wanted)})"
+            _build_one(go, programs[name], home / name, title, stream)
 
 
 @contextmanager
@@ -124,17 +135,16 @@ def _only_builder(lock: Path, stream: TextIO) -> Iterator[None]:
         yield
 
 
-def _build_one(go: Path, name: str, home: Path, title: str, stream: TextIO) -> None:
-    program = _PROGRAMS[name]
-    target = home / f".{name}.new"
+def _build_one(go: Path, program: Program, target: Path, title: str, stream: TextIO) -> None:
+    unfinished = target.with_name(f".{target.name}.new")
     stamps = "".join(f" -X {stamp}" for stamp in program.stamps)
     argv = [str(go), "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w{stamps}"]
-    argv += ["-o", str(target), program.package]
+    argv += [f"-modfile={program.module_file}", "-o", str(unfinished), program.package]
     # GOTOOLCHAIN=local: a `toolchain` line must not fetch another Go from a server that may not be there.
     env = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
-    log = home.parent / f"{name}.log"
+    log = target.parent.parent / f"{target.name}.log"
     _run(title, argv, _GOMOD / program.module, env, log, stream)
-    os.replace(target, home / name)
+    os.replace(unfinished, target)
     log.unlink()
 
 

@@ -22,8 +22,9 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _ENVELOPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
-def decode(body: bytes, content_type: str) -> tuple[Json, list[str]]:
-    """The object, and the paths of keys that stood twice. What is neither YAML nor protobuf is taken for JSON."""
+def decode(body: bytes, content_type: str, *, is_untyped: bool = False) -> tuple[Json, list[str]]:
+    """The object, and the paths of keys that stood twice. What is neither YAML nor protobuf is taken for JSON.
+    `is_untyped`: no type says which numbers are whole."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == _PROTOBUF:
         try:
@@ -31,9 +32,13 @@ def decode(body: bytes, content_type: str) -> tuple[Json, list[str]]:
         except protobuf.Malformed as problem:
             raise Unreadable(str(problem)) from None
         return {"apiVersion": api_version, "kind": kind, **found}, []
-    value, duplicates = (yaml_text if media_type.endswith("yaml") else json_text).read(body)
+    is_yaml = media_type.endswith("yaml")
+    value, duplicates = yaml_text.read(body) if is_yaml else json_text.read(body, is_untyped=is_untyped)
+    if value is None:
+        # To Go, null is an object of which nothing is said.
+        return {}, duplicates
     if not isinstance(value, dict):
-        said = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
+        said = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
         wrong = f"json: cannot unmarshal {said} into Go value of type {_ENVELOPE}"
         raise Unreadable(f"couldn't get version/kind; json parse error: {wrong}")
     return value, duplicates

@@ -102,7 +102,7 @@ class _Check:
                 way = (*fields, below.inlined, name) if below.inlined else (*fields, name)
                 self.value(inner, below, where, struct, way)
                 self._twice(where)
-            elif not type.keeps_unknown:
+            elif not type.keeps_unknown and len(self.strict) < _MOST_STRICT_ERRORS:
                 self.strict.append(("unknown", where))
 
     def _twice(self, path: str) -> None:

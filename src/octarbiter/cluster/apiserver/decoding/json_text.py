@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from octarbiter.cluster.apiserver.decoding.errors import Unreadable
 from octarbiter.cluster.apiserver.schemas import nesting
 
+_START = "couldn't get version/kind; json parse error: "
+_LARGEST_PLAIN = 1e21
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read(body: bytes) -> tuple[Any, list[str]]:
-    """The value, and the paths of keys that stand twice in one object."""
+def read(body: bytes, *, is_untyped: bool = False) -> tuple[Any, list[str]]:
+    """The value, and the paths of keys that stand twice in one object. `is_untyped`: whole numbers are whole, however
+    they were written."""
     text = body.decode("utf-8", "replace")
     repeated = False
 
@@ -28,25 +32,36 @@ def read(body: bytes) -> tuple[Any, list[str]]:
         nonlocal repeated
         found = dict(pairs)
         repeated = repeated or len(found) != len(pairs)
+        if nesting.has_long_key(found):
+            raise Unreadable(f"{_START}{nesting.LONG_KEY}")
         return found
 
-    value = _parsed(text, members)
+    value = _parsed(text, members, _untyped_number if is_untyped else _number)
     if nesting.is_too_deep(value):
-        raise Unreadable(f"couldn't get version/kind; json parse error: {nesting.SENTENCE}")
+        raise Unreadable(f"{_START}{nesting.SENTENCE}")
     if _ESCAPED_SURROGATE.search(text):
         value = _mended(value)
     return value, (_repeated(_parsed(text, _Pairs)) if repeated else [])
 
 
-def _parsed(text: str, members: Any) -> Any:
+def why_not(body: bytes) -> str:
+    """Why bytes are no JSON, in Go's words, which knows bytes and no characters; empty if they are."""
     try:
-        value = json.loads(text, object_pairs_hook=members, parse_constant=_no_number, parse_float=_number)
+        _parsed(body.decode("latin-1"), dict)
+    except Unreadable as problem:
+        return str(problem).removeprefix(_START)
+    return ""
+
+
+def _parsed(text: str, members: Any, number: Callable[[str], float] | None = None) -> Any:
+    try:
+        value = json.loads(text, object_pairs_hook=members, parse_constant=_no_number, parse_float=number or _number)
     except json.JSONDecodeError as problem:
-        raise Unreadable(f"couldn't get version/kind; json parse error: {_go_words(text, problem)}") from None
+        raise Unreadable(f"{_START}{_go_words(text, problem)}") from None
     except RecursionError:
-        raise Unreadable(f"couldn't get version/kind; json parse error: {nesting.SENTENCE}") from None
+        raise Unreadable(f"{_START}{nesting.SENTENCE}") from None
     except ValueError as problem:
-        raise Unreadable(f"couldn't get version/kind; json parse error: {problem}") from None
+        raise Unreadable(f"{_START}{problem}") from None
     return value
 
 
@@ -59,6 +74,15 @@ def _number(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number
+
+
+def _untyped_number(text: str) -> float:
+    return whole(_number(text))
+
+
+def whole(number: float) -> float:
+    """What Go reads without knowing its type and writes again: 2.0 comes back as 2."""
+    return int(number) if number.is_integer() and abs(number) < _LARGEST_PLAIN else number
 
 
 def _go_words(text: str, problem: json.JSONDecodeError) -> str:
@@ -101,7 +125,12 @@ def _container(text: str, position: int) -> str:
 
 
 def _quoted(character: str) -> str:
-    return repr(character) if character not in ("'", '"') else {"'": r"'\''", '"': "'\"'"}[character]
+    if character in ("'", '"'):
+        return {"'": r"'\''", '"': "'\"'"}[character]
+    # Of a character that is written as several bytes, Go sees the first.
+    byte = character.encode("utf-8", "replace")[0] if ord(character) > 0xFF else ord(character)
+    shown = repr(chr(byte))
+    return shown.replace("\\x", "\\u00") if byte >= 0x80 else shown
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -16,11 +16,14 @@ from typing import Any
 
 import yaml
 
+from octarbiter.cluster.apiserver.decoding import json_text
 from octarbiter.cluster.apiserver.decoding.errors import Unreadable
 from octarbiter.cluster.apiserver.schemas import nesting
 
 _MOST_VALUES = 1_000_000
 """Of a document with its aliases multiplied out."""
+_CHARACTERS = 16
+"""Of a text count as one value more: a long word, too, can be repeated many times in few bytes."""
 _MOST_DIGITS = 100
 
 _TRUE = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"))
@@ -39,7 +42,9 @@ def read(body: bytes) -> tuple[Any, list[str]]:
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         said = getattr(problem, "problem", None) or str(problem).split("\n")[0]
-        raise Unreadable(f"yaml: line {mark.line + 1}: {said}" if mark is not None else f"yaml: {said}") from None
+        # Where a token is wrong, lines are counted from one; where a token is in the wrong place, from none.
+        line = 0 if mark is None else mark.line + (not isinstance(problem, yaml.parser.ParserError))
+        raise Unreadable(f"yaml: line {line}: {said}" if line else f"yaml: {said}") from None
 
 
 class _Builder:
@@ -64,6 +69,7 @@ class _Builder:
         if isinstance(event, yaml.AliasEvent):
             return self._copy(event.anchor or "")
         if isinstance(event, yaml.ScalarEvent):
+            self._count(len(event.value) // _CHARACTERS)
             found: Any = _scalar(event)
         elif isinstance(event, yaml.SequenceStartEvent):
             found = self._sequence(path, depth)
@@ -126,7 +132,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
         number = float(text.replace("_", ""))
         if math.isinf(number):
             raise Unreadable(f"yaml: {text[:40]} is too large a number")
-        return number
+        return json_text.whole(number)
     return text
 
 
@@ -134,4 +140,7 @@ def _key(value: Any) -> str:
     """Keys of JSON are strings; a key such as `8080` or `on` is written as JSON would write it."""
     if isinstance(value, dict | list):
         raise Unreadable("yaml: invalid map key: a key must be a plain value")
-    return value if isinstance(value, str) else json.dumps(value)
+    name = value if isinstance(value, str) else json.dumps(value)
+    if nesting.has_long_key([name]):
+        raise Unreadable(nesting.LONG_KEY)
+    return name

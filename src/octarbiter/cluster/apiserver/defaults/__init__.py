@@ -60,10 +60,13 @@ def apply(group: str, kind: str, obj: Json) -> None:
 _COMPLETED: dict[tuple[str, str], Callable[[Json, Json | None], None]] = {
     # Once more: a generated name is known only now, and the label tells it.
     ("", "Namespace"): lambda obj, _: furniture.namespace(obj),
-    ("", "Node"): completion.node,
     ("", "Pod"): completion.pod,
     ("", "Service"): completion.service,
+    ("apps", "DaemonSet"): completion.daemon_set,
     ("batch", "Job"): completion.job,
+    ("coordination.k8s.io", "Lease"): completion.lease,
+    ("rbac.authorization.k8s.io", "ClusterRole"): completion.role,
+    ("rbac.authorization.k8s.io", "Role"): completion.role,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 
+from octarbiter.cluster.apiserver.defaults import workloads
 from octarbiter.cluster.apiserver.defaults.filling import Json, absent, empty, items, part
 from octarbiter.cluster.apiserver.schemas import quantities
 
@@ -60,6 +61,17 @@ def _counted(resources: Json, which: str) -> dict[str, int]:
     return {name: amount for name, amount in found.items() if amount}
 
 
+def daemon_set(obj: Json, old: Json | None) -> None:
+    """Changes of the template are counted in an annotation, and nobody else can."""
+    if old is None:
+        return
+    before = str(part(part(old, "metadata"), "annotations").get(workloads.TEMPLATE_GENERATION) or "1")
+    count = int(before) if before.isascii() and before.isdigit() else 1
+    if part(obj, "spec").get("template") != part(old, "spec").get("template"):
+        count += 1
+    part(part(obj, "metadata"), "annotations")[workloads.TEMPLATE_GENERATION] = str(count)
+
+
 def job(obj: Json, old: Json | None) -> None:
     """A job finds its pods by its UID, unless the user insists on a selector of his own."""
     spec, metadata = part(obj, "spec"), part(obj, "metadata")
@@ -68,11 +80,27 @@ def job(obj: Json, old: Json | None) -> None:
     uid, name = str(metadata.get("uid") or ""), str(metadata.get("name") or "")
     labels = dict(zip(_JOB_LABELS, (uid, name), strict=True))
     labels |= {_JOB_PREFIX + key: value for key, value in labels.items()}
-    for labelled in (metadata, part(part(spec, "template"), "metadata")):
-        mine = part(labelled, "labels")
-        for key, value in labels.items():
-            mine.setdefault(key, value)
+    template = part(part(part(spec, "template"), "metadata"), "labels")
+    # A job without labels of its own has those of its template.
+    is_shared = metadata.get("labels") in (None, {}, template)
+    for key, value in labels.items():
+        template.setdefault(key, value)
+    if is_shared:
+        metadata["labels"] = dict(template)
     part(part(spec, "selector"), "matchLabels").setdefault(f"{_JOB_PREFIX}controller-uid", uid)
+
+
+def lease(obj: Json, old: Json | None) -> None:
+    """Elections that the server coordinates are switched off by default, and so is what they would need."""
+    spec = part(obj, "spec")
+    for name in ("strategy", "preferredHolder"):
+        spec.pop(name, None)
+
+
+def role(obj: Json, old: Json | None) -> None:
+    """No rules are null, however they were written."""
+    if not obj.get("rules"):
+        obj["rules"] = None
 
 
 def service(obj: Json, old: Json | None) -> None:
@@ -101,13 +129,3 @@ def _address(uid: str) -> str:
     number = uuid.uuid5(uuid.NAMESPACE_OID, uid).int
     first, second = _SERVICES
     return f"{first}.{second}.{1 + number % 250}.{1 + number // 250 % 250}"
-
-
-def node(obj: Json, old: Json | None) -> None:
-    """One range of addresses has two names."""
-    spec = part(obj, "spec")
-    ranges = spec.get("podCIDRs")
-    if spec.get("podCIDR"):
-        empty(spec, "podCIDRs", [spec["podCIDR"]])
-    elif ranges:
-        spec["podCIDR"] = ranges[0]

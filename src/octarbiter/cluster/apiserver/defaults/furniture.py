@@ -60,9 +60,15 @@ def namespace(obj: Json) -> None:
 
 
 def node(obj: Json) -> None:
-    status = part(obj, "status")
+    status, spec = part(obj, "status"), part(obj, "spec")
     if status.get("capacity"):
         absent(status, "allocatable", dict(status["capacity"]))
+    # One range of addresses has two names; the older one counts.
+    ranges = spec.get("podCIDRs") or []
+    if (first := spec.get("podCIDR")) and ranges[:1] != [first]:
+        spec["podCIDRs"] = [first]
+    elif ranges:
+        spec["podCIDR"] = ranges[0]
 
 
 def volume(obj: Json) -> None:

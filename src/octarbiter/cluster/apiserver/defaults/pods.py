@@ -16,6 +16,8 @@ _LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 def pod(obj: Json) -> None:
     spec = part(obj, "spec")
+    if isinstance(status := obj.get("status"), dict):
+        _addresses(status)
     for container in (*items(spec, "containers"), *items(spec, "initContainers")):
         _requests_of_limits(part(container, "resources"))
     absent(spec, "enableServiceLinks", True)
@@ -24,6 +26,17 @@ def pod(obj: Json) -> None:
             for port in items(container, "ports"):
                 empty(port, "hostPort", port.get("containerPort", 0))
     pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
+def _addresses(status: Json) -> None:
+    """The first address has two names; the older one counts."""
+    addresses = status.get("podIPs") or []
+    if (first := status.get("podIP")) and (not addresses or addresses[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif addresses:
+        status["podIP"] = addresses[0].get("ip", "")
 
 
 def template(obj: Json) -> None:
@@ -36,8 +49,6 @@ def pod_spec(spec: Json) -> None:
     empty(spec, "restartPolicy", "Always")
     absent(spec, "securityContext", {})
     absent(spec, "terminationGracePeriodSeconds", 30)
-    if spec["terminationGracePeriodSeconds"] < 0:
-        spec["terminationGracePeriodSeconds"] = 1
     empty(spec, "schedulerName", "default-scheduler")
     # Two names for one thing; old clients read the second.
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")

@@ -61,6 +61,9 @@ def replica_set(obj: Json) -> None:
     pods.template(part(spec, "template"))
 
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
 def daemon_set(obj: Json) -> None:
     spec = part(obj, "spec")
     strategy = part(spec, "updateStrategy")
@@ -71,6 +74,7 @@ def daemon_set(obj: Json) -> None:
         absent(rolling, "maxSurge", 0)
     absent(spec, "revisionHistoryLimit", 10)
     pods.template(part(spec, "template"))
+    absent(part(part(obj, "metadata"), "annotations"), TEMPLATE_GENERATION, "1")
 
 
 def stateful_set(obj: Json) -> None:

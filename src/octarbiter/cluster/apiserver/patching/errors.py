@@ -14,12 +14,14 @@ from octarbiter.api.meta import Json
 
 
 class BadPatch(Exception):
-    def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: Json | None = None, *, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details: Json = details or {}
+        self.hint = hint
+        """What people would like to know, and the answer does not say."""
 
 
 class Conflict(NamedTuple):
@@ -60,14 +62,10 @@ def bad_request(message: str) -> BadPatch:
     return BadPatch(400, "BadRequest", message)
 
 
-def unprocessable(cause: str) -> BadPatch:
-    """The message is kube-apiserver's, and says nothing; what is wrong is told in the cause, which it leaves out."""
-    return BadPatch(
-        422,
-        "Invalid",
-        "the server rejected our request due to an error in our request",
-        {"causes": [{"reason": "UnexpectedServerResponse", "message": cause}]},
-    )
+def unprocessable(hint: str) -> BadPatch:
+    """The message is kube-apiserver's, and says nothing."""
+    message = "the server rejected our request due to an error in our request"
+    return BadPatch(422, "Invalid", message, hint=hint)
 
 
 def too_large(message: str) -> BadPatch:

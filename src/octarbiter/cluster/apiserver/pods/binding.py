@@ -40,12 +40,9 @@ def _check(pod: Json, metadata: Json, name: str) -> None:
     present = pod["metadata"]
     for field, called in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if metadata.get(field) and metadata[field] != present.get(field):
-            raise status.conflict(
-                kinds.PODS,
-                name,
-                f"Precondition failed: {called} in precondition: {metadata[field]}, "
-                f"{called} in object meta: {present.get(field, '')}",
-            )
+            was = present.get(field, "")
+            why = f"Precondition failed: {called} in precondition: {metadata[field]}, {called} in object meta: {was}"
+            raise status.lost_precondition(kinds.PODS, present["namespace"], name, why)
     if "deletionTimestamp" in present:
         raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if where := pod["spec"].get("nodeName"):
@@ -60,4 +57,5 @@ def _conflict(name: str, why: str) -> status.Failure:
 
 
 def _unusable(what: str) -> status.Failure:
-    return status.Failure(500, "", what)
+    """The client's mistake; Kubernetes blames itself for it."""
+    return status.bad_request(what)

@@ -19,6 +19,7 @@ from octarbiter.cluster.apiserver.registry import Call, Registry
 from octarbiter.cluster.store.store import Store
 
 _MOST_DISRUPTED: Final = 2000
+_ALLOWED: Final = "DisruptionAllowed"
 _RETRY_S: Final = 10
 _WOULD_VIOLATE: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 
@@ -91,11 +92,32 @@ async def _spend(
             counted["disruptionsAllowed"] -= 1
             gone = counted.get("disruptedPods") or {}
             counted["disruptedPods"] = {**gone, call.name: objects.timestamp(now)}
+            if not counted["disruptionsAllowed"]:
+                _exhaust(counted, objects.timestamp(now))
         return old
 
     spender = Call(served=budgets, namespace=call.namespace, user=call.user, name=name, warnings=[])
     await registry.amend(spender, spent)
     return wanted
+
+
+def _exhaust(status: Json, now: str) -> None:
+    """The controller will say more, but not at once."""
+    conditions = [dict(each) for each in status.get("conditions") or []]
+    found = _allowance(conditions)
+    if found is None:
+        found = {"type": _ALLOWED}
+        conditions.append(found)
+    if found.get("status") != "False":
+        found["lastTransitionTime"] = now
+    found |= {"status": "False", "reason": "InsufficientPods", "message": ""}
+    if status.get("observedGeneration"):
+        found["observedGeneration"] = status["observedGeneration"]
+    status["conditions"] = conditions
+
+
+def _allowance(conditions: list[Json]) -> Json | None:
+    return next((each for each in conditions if each.get("type") == _ALLOWED), None)
 
 
 def _check(budget: Json) -> None:
@@ -112,8 +134,14 @@ def _check(budget: Json) -> None:
     if allowed == 0:
         needed, healthy = state.get("desiredHealthy", 0), state.get("currentHealthy", 0)
         said = f"The disruption budget {name} does not allow evicting pods currently"
-        if healthy <= needed:
+        condition = _allowance(state.get("conditions") or []) or {}
+        told = condition.get("message") if condition.get("status") == "False" else ""
+        if told and condition.get("reason") == "SyncFailed":
+            said += f" because it failed sync: {told}"
+        elif healthy <= needed:
             said = f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently"
+        elif told:
+            said += f" ({condition.get('reason')}): {told}"
         raise status.too_many_requests(_WOULD_VIOLATE, 0, [_cause(said)])
 
 

@@ -6,6 +6,7 @@ over that knows all nodes. Pods are named by their objects, as they are stored.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -52,6 +53,20 @@ class Kubelet(Protocol):
         """One more command in a running container; its exit code. Cancelled, it ends the command."""
         ...
 
-    async def attach(self, pod: Json, container: str, *, stdout: Output | None, stderr: Output | None) -> None:
-        """What the container says from now on, until it ends."""
+    async def attach(
+        self,
+        pod: Json,
+        container: str,
+        *,
+        stdout: Output | None = None,
+        stderr: Output | None = None,
+        stdin: AsyncIterator[bytes] | None = None,
+        sizes: AsyncIterator[Size] | None = None,
+    ) -> None:
+        """What the container says from now on, until it ends, and what it is told; without an output, until all is
+        told."""
+        ...
+
+    async def connect(self, pod: Json, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """With the program that listens there. Raises OSError, too."""
         ...

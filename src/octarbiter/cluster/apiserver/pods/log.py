@@ -19,6 +19,7 @@ from octarbiter.cluster.apiserver.validation.problems import Problem
 
 _MOST_WAITING: Final = 256 * 1024
 """Bytes that are read ahead of a client."""
+_HEADERS: Final = {"Cache-Control": "no-cache, private"}
 _KIND: Final = "PodLogOptions"
 _LONGEST_S: Final = 100 * 365 * 24 * 3600
 """Nothing was said before; and a time must remain one."""
@@ -27,7 +28,7 @@ _LONGEST_S: Final = 100 * 365 * 24 * 3600
 async def serve(request: web.BaseRequest, pod: Json, kubelet: Kubelet | None, now: datetime) -> web.StreamResponse:
     query = asked(request.query, pod, now)
     if not pod["spec"].get("nodeName"):
-        return web.Response(status=204)
+        return web.Response(status=204, headers=_HEADERS)
     behind = containers.run_with_logs(pod, query.container, previous=query.previous)
     query = msgspec.structs.replace(query, previous=behind == 1)
     if kubelet is None:
@@ -36,7 +37,7 @@ async def serve(request: web.BaseRequest, pod: Json, kubelet: Kubelet | None, no
         pieces = kubelet.logs(pod, query)
     except LookupError as problem:
         raise status.bad_request(problem.args[0]) from None
-    answer = web.StreamResponse(headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"})
+    answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/plain"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     async with aclosing(_gathered(pieces)) as batches:

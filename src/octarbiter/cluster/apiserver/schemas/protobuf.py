@@ -33,6 +33,8 @@ class Malformed(ValueError):
 
 def decode(body: bytes) -> tuple[str, str, dict[str, Any]]:
     """apiVersion, kind and the object, which has neither, as JSON would show it."""
+    if body in (b"", MAGIC):
+        raise Malformed("empty body" if body else "empty data")
     if not body.startswith(MAGIC):
         raise Malformed("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     reader = _Reader()
@@ -125,6 +127,8 @@ class _Reader:
     def _entry(self, data: bytes, slot: _Slot, depth: int) -> tuple[str, Any]:
         parts = _last(data)
         key = _text(_as_bytes(parts.get(1, b"")))
+        if nesting.has_long_key([key]):
+            raise Malformed(nesting.LONG_KEY)
         if slot.shape is Shape.LIST and slot.element:
             # A list cannot be the value of a map; a message holds it.
             items = [inner for number, inner in _wire(_as_bytes(parts.get(2, b""))) if number == 1]
@@ -185,7 +189,7 @@ def _wire(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         else:
             raise Malformed(f"proto: illegal wireType {wire_type}: the bytes are not a protobuf message")
         if size > end - position:
-            raise Malformed("unexpected EOF: the protobuf message ends in the middle of a field")
+            raise Malformed("unexpected EOF")
         yield number, data[position : position + size]
         position += size
 
@@ -194,7 +198,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data):
-            raise Malformed("unexpected EOF: the protobuf message ends in the middle of a number")
+            raise Malformed("unexpected EOF")
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift

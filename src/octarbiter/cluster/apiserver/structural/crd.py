@@ -50,7 +50,9 @@ def _text(value: Json, name: str) -> str:
 
 def _name(crd: Json, spec: Json, names: Json) -> list[Problem]:
     name = _text(_mapping(crd.get("metadata")), "name")
-    problems = []
+    problems: list[Problem] = []
+    if not name:
+        return problems
     if not _is_subdomain(name):
         problems.append(wording.invalid("metadata.name", name, _SUBDOMAIN_WORDS))
     if name != f"{_text(names, 'plural')}.{_text(spec, 'group')}":
@@ -106,7 +108,8 @@ def _versions(spec: Json) -> list[Problem]:
         problems.append(wording.invalid("spec.versions", _as_kept(versions), "must contain unique version names"))
     if sum(version.get("storage") is True for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        problems.append(wording.invalid("spec.versions", _as_kept(versions), detail))
+        shown = _as_kept(versions) if spec.get("versions") is not None else None
+        problems.append(wording.invalid("spec.versions", shown, detail))
     first = _text(versions[0], "name") if versions else ""
     if first and (words := dns_label_problems(first)):
         problems.append(wording.invalid("spec.version", first, ",".join(words)))

@@ -165,7 +165,7 @@ def _type_present(schema: Json, type: str, level: str, path: str) -> list[Proble
         detail = "must be object if x-kubernetes-embedded-resource is true"
         here = f"{path}.type"
         problems.append(wording.invalid(here, type, detail) if type else wording.required(here, detail))
-    elif not type and not schema.get("x-kubernetes-int-or-string") and not keeps:
+    elif not type and not schema.get("x-kubernetes-int-or-string") and not keeps and not schema.get("$ref"):
         problems.append(wording.required(f"{path}.type", _LEVEL_WORDS[level]))
     if is_embedded and schema.get("additionalProperties") is not None:
         detail = "must not be used if x-kubernetes-embedded-resource is set"

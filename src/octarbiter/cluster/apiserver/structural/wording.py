@@ -6,6 +6,7 @@ shown exactly as Go shows them: strings quoted, floats in their shortest form, a
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from decimal import Decimal
@@ -106,6 +107,18 @@ def shown(value: Any) -> str:
 def compact(value: Any) -> str:
     """As Go writes JSON: sorted keys, no blanks, 1 and not 1.0, nothing that a browser could take for HTML."""
     return escaped(json.dumps(_whole_numbers(value), separators=(",", ":"), sort_keys=True, ensure_ascii=False))
+
+
+def in_order(value: Any) -> Verbatim:
+    """As Go writes what it knows the fields of: in their order."""
+    return Verbatim(escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False)))
+
+
+def difference(before: Any, after: Any) -> str:
+    """What was changed, for people: lines that went and lines that came."""
+    old, new = (json.dumps(each, indent=1, sort_keys=True, ensure_ascii=False).splitlines() for each in (before, after))
+    lines = list(difflib.unified_diff(old, new, lineterm=""))[2:]
+    return "".join(f"\n{line}" for line in lines) + "\n"
 
 
 def escaped(text: str) -> str:

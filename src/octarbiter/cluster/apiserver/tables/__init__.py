@@ -59,16 +59,18 @@ def render(
     include: Include = "Metadata",
     list_meta: Json | None = None,
     headers: bool = True,
+    version: str = "v1",
 ) -> Json:
     """`columns` are a custom kind's `additionalPrinterColumns`, an empty list where it has none; None for built-in
-    kinds. `headers` is False for all events of a watch but the first: columns are told once."""
+    kinds. `headers` is False for all events of a watch but the first: columns are told once. `version` is that of
+    meta.k8s.io."""
     layout = _layout(group, kind, columns)
     table: Json = {
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": list_meta or {},
         "columnDefinitions": [msgspec.to_builtins(column) for column in layout.columns] if headers else None,
-        "rows": [_row(layout, obj, now, include) for obj in objects],
+        "rows": [_row(layout, obj, now, include, version) for obj in objects],
     }
     return table
 
@@ -83,21 +85,21 @@ def _layout(group: str, kind: str, declared: Sequence[Json] | None) -> Layout:
     return _LAYOUTS.get((group, kind), _PLAIN)
 
 
-def _row(layout: Layout, obj: Json, now: datetime, include: Include) -> Json:
+def _row(layout: Layout, obj: Json, now: datetime, include: Include, version: str) -> Json:
     row: Json = {"cells": layout.cells(obj, now)}
     if layout.conditions is not None and (conditions := layout.conditions(obj)):
         row["conditions"] = conditions
-    row["object"] = _included(obj, include)
+    row["object"] = _included(obj, include, version)
     return row
 
 
-def _included(obj: Json, include: Include) -> Json | None:
+def _included(obj: Json, include: Include, version: str) -> Json | None:
     if include == "Object":
         return obj
     if include == "None":
         return None
     return {
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": obj.get("metadata") or {},
     }

@@ -50,6 +50,9 @@ def _column(notation: str) -> Column:
 
 _MEANINGS = {
     "Name": "Unique among objects of its kind in its namespace.",
+    "ReclaimPolicy": "What becomes of a volume that nobody claims any more.",
+    "VolumeBindingMode": "When a volume is made for a claim.",
+    "AllowVolumeExpansion": "Whether volumes can be made larger.",
     "Age": "How long ago it was created.",
     "Created At": "When it was created.",
     "Status": "Its state, in a word.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from octarbiter.api.meta import Json
 from octarbiter.cluster.apiserver.tables import ages
 from octarbiter.cluster.apiserver.tables.ages import UNKNOWN
@@ -228,6 +230,9 @@ def _scale(scale: Json, now: datetime) -> Cells:
 _POD_COLUMNS = ("Containers*", "Images*", "Selector*")
 _REPLICA_COLUMNS = columns("Name", "Desired:integer", "Current:integer", "Ready:integer", "Age", *_POD_COLUMNS)
 
+_ANOTHERS_NAME = msgspec.structs.replace(columns("Name")[0], format="")
+"""Of what a Scale is a view of."""
+
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("batch", "Job"): Layout(columns("Name", "Status", "Completions", "Duration", "Age", *_POD_COLUMNS), _job),
     ("batch", "CronJob"): Layout(
@@ -263,5 +268,5 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
     ("autoscaling", "HorizontalPodAutoscaler"): Layout(
         columns("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"), _autoscaler
     ),
-    ("autoscaling", "Scale"): Layout(columns("Name", "Desired:integer", "Available:integer", "Age"), _scale),
+    ("autoscaling", "Scale"): Layout((_ANOTHERS_NAME, *columns("Desired:integer", "Available:integer", "Age")), _scale),
 }

@@ -6,7 +6,7 @@ and worth a case in `tests/unit/cluster/answers/refusals.json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from octarbiter.cluster.apiserver.validation import (
@@ -17,8 +17,10 @@ from octarbiter.cluster.apiserver.validation import (
     metadata,
     names,
     permissions,
+    pod_parts,
     pods,
     services,
+    statuses,
     workloads,
 )
 from octarbiter.cluster.apiserver.validation.problems import Problem
@@ -41,6 +43,17 @@ _NAME_RULES: dict[tuple[str, str], metadata.NameRule] = {
     (_RBAC, "RoleBinding"): names.path_segment,
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
+_NOT_LOOKED_AT = {("", "Event"), ("events.k8s.io", "Event"), ("policy", "PodDisruptionBudget")}
+"""Kinds that leave the metadata of an update to the rules for all kinds."""
+_LOOKED_AT_TWICE = {
+    *(("", kind) for kind in ("ConfigMap", "Endpoints", "Namespace", "Node", "PersistentVolumeClaim", "Pod", "Secret")),
+    ("", "ServiceAccount"),
+    ("batch", "Job"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    *((_RBAC, kind) for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
+}
+"""Kinds that check an updated object as if it were new, and then as an update."""
+_FREE_FINALIZERS = _NOT_LOOKED_AT | {("coordination.k8s.io", "Lease")}
 _WITHOUT_NAME = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups of questions that are answered and not kept."""
 
@@ -85,12 +98,35 @@ _RULES: dict[tuple[str, str], Callable[[Json, Json | None], Iterator[Problem]]] 
 }
 
 
-def validate(group: str, kind: str, obj: Json, old: Json | None) -> list[Problem]:
+_DOORS: dict[str, Callable[[str, str, Json, Json], Iterable[Problem]]] = {
+    "status": statuses.validate,
+    "ephemeralcontainers": lambda _group, _kind, obj, old: pod_parts.ephemeral_containers(obj, old),
+    "resize": lambda _group, _kind, obj, old: pod_parts.resize(obj, old),
+}
+"""Subresources through which only a part of an object changes."""
+
+
+def validate(group: str, kind: str, obj: Json, old: Json | None, subresource: str = "") -> list[Problem]:
     """Of a pruned object with its defaults; `old` is what an update replaces."""
-    found: list[Problem] = []
-    if group not in _WITHOUT_NAME:
-        found += metadata.problems(obj, _NAME_RULES.get((group, kind), names.subdomain))
+    found = [] if group in _WITHOUT_NAME else metadata_of(group, kind, obj, old, subresource)
+    if old is not None and subresource in _DOORS:
+        return [*found, *_DOORS[subresource](group, kind, obj, old)]
     rules_of_kind = _RULES.get((group, kind))
-    if rules_of_kind is not None:
-        found += rules_of_kind(obj, old)
-    return list(dict.fromkeys(found))
+    return [*found, *rules_of_kind(obj, old)] if rules_of_kind is not None else found
+
+
+def metadata_of(group: str, kind: str, obj: Json, old: Json | None, subresource: str = "") -> list[Problem]:
+    """The real server looks at the metadata of an update several times, and says so each time."""
+    if old is not None and metadata.is_as_before(obj, old):
+        return []
+    if (group, kind) == ("batch", "Job") and old is None:
+        obj = jobs.without_generated_labels(obj)
+    found = [*metadata.problems(obj, _NAME_RULES.get((group, kind), names.subdomain))]
+    if (group, kind) in _FREE_FINALIZERS:
+        found = [each for each in found if not metadata.is_of_finalizers(each)]
+    if old is None or not found:
+        return found
+    looks = 2 if (group, kind) in _LOOKED_AT_TWICE and subresource != "status" else 1
+    if (group, kind) in _NOT_LOOKED_AT:
+        looks = 0
+    return [each for each in found if not metadata.is_of_finalizers(each)] * 2 + found * looks

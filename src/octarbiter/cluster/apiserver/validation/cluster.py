@@ -53,8 +53,12 @@ def lease(obj: Json, old: Json | None) -> Problems:
 
 
 def core_event(obj: Json, old: Json | None) -> Problems:
+    yield from _subject(obj, "involvedObject")
+
+
+def _subject(obj: Json, name: str) -> Problems:
     mine = rules.part(obj, "metadata").get("namespace") or ""
-    about = rules.part(obj, "involvedObject").get("namespace") or ""
+    about = rules.part(obj, name).get("namespace") or ""
     # What has no namespace is spoken of in `default`.
     if about != mine and not (about == "" and mine == "default"):
         yield wording.invalid("involvedObject.namespace", about, "does not match event.namespace")
@@ -67,6 +71,7 @@ def event(obj: Json, old: Json | None) -> Problems:
     """Of the newer API, which asks for more."""
     if old is not None:
         return
+    yield from _subject(obj, "regarding")
     if not obj.get("eventTime"):
         yield wording.required("eventTime")
         yield from _event_type(obj)

@@ -22,6 +22,11 @@ _AMOUNTS = (
     *("requests.cpu", "requests.ephemeral-storage", "requests.memory"),
 )
 _SUBSCRIPT = re.compile(r"(metadata\.(?:labels|annotations))\['(.*)'\]", re.DOTALL)
+_EPHEMERAL = "cannot be set for an Ephemeral Container"
+_NOT_EPHEMERAL = (
+    *("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
+    *("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
+)
 _MOST_ID = 2**31 - 1
 
 
@@ -34,6 +39,8 @@ def all_of(spec: Json, path: str, volumes: Collection[str]) -> Problems:
             if name and name in seen:
                 yield wording.duplicate(f"{where}.name", name)
             seen.add(name)
+            if kind == "ephemeralContainers":
+                yield from _ephemeral(container, where, spec)
             if kind == "initContainers" and container.get("restartPolicy") != "Always":
                 for probe in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                     if container.get(probe):
@@ -42,6 +49,20 @@ def all_of(spec: Json, path: str, volumes: Collection[str]) -> Problems:
     if not spec.get("containers"):
         yield wording.required(f"{path}.containers")
     yield from _host_ports(spec, path)
+
+
+def _ephemeral(container: Json, path: str, spec: Json) -> Problems:
+    """Nothing may depend on a container that somebody adds to have a look."""
+    others = {each.get("name") for kind in ("containers", "initContainers") for each in spec.get(kind) or []}
+    if (target := container.get("targetContainerName")) and target not in others:
+        yield rules.not_found(f"{path}.targetContainerName", target)
+    for name in _NOT_EPHEMERAL:
+        if container.get(name):
+            yield wording.forbidden(f"{path}.{name}", _EPHEMERAL)
+    for where, mount in rules.each(container.get("volumeMounts"), f"{path}.volumeMounts"):
+        for name in ("subPath", "subPathExpr"):
+            if mount.get(name):
+                yield wording.forbidden(f"{where}.{name}", _EPHEMERAL)
 
 
 def _container(container: Json, path: str, volumes: Collection[str]) -> Problems:

@@ -13,14 +13,15 @@ _MOST_AT_ONCE = 100_000
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _RESTARTS = 'valid values: "OnFailure", "Never"'
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
+_GENERATED_LABELS = {_UID_LABEL, "batch.kubernetes.io/job-name", "controller-uid", "job-name"}
 _INDEXED = "requires indexed completion mode"
 MISMATCH = "`selector` does not match template `labels`"
 
 
 def job(obj: Json, old: Json | None) -> Problems:
     spec = rules.part(obj, "spec")
-    yield from specification(spec, "spec")
-    yield from _selector(obj, spec)
+    yield from _generated_selector(obj, spec)
+    yield from _specification(spec)
     if spec.get("completionMode") == "Indexed" and isinstance(completions := spec.get("completions"), int):
         name = str(rules.part(obj, "metadata").get("name") or "")
         last = f"{name}-{completions - 1}"
@@ -28,7 +29,24 @@ def job(obj: Json, old: Json | None) -> Problems:
             rule = f"will not able to create pod with invalid DNS label: {last}"
             yield wording.invalid("metadata.name", name, rule)
     if old is not None:
+        # What is updated is checked as if it were new, and then as an update.
+        yield from _specification(spec)
         yield from _update(spec, rules.part(old, "spec"))
+
+
+def without_generated_labels(obj: Json) -> Json:
+    """What a new job gets from a template that had no labels itself has been checked there."""
+    about = rules.part(obj, "metadata")
+    template = rules.part(rules.part(rules.part(obj, "spec"), "template"), "metadata").get("labels") or {}
+    if template.keys() - _GENERATED_LABELS:
+        return obj
+    kept = {key: text for key, text in (about.get("labels") or {}).items() if key not in _GENERATED_LABELS}
+    return {**obj, "metadata": {**about, "labels": kept}}
+
+
+def _specification(spec: Json) -> Problems:
+    yield from specification(spec, "spec")
+    yield from _selector(spec)
 
 
 def specification(spec: Json, path: str) -> Problems:
@@ -86,26 +104,32 @@ def _failure_rule(rule: Json, path: str) -> Problems:
         yield wording.invalid(path, wording.OMITTED, what)
 
 
-def _selector(obj: Json, spec: Json) -> Problems:
+def _generated_selector(obj: Json, spec: Json) -> Problems:
+    selector = spec.get("selector")
+    uid = rules.part(obj, "metadata").get("uid")
+    is_generated = selector == {"matchLabels": {_UID_LABEL: uid}}
+    if selector is not None and not spec.get("manualSelector") and not is_generated:
+        yield wording.invalid("spec.selector", selector, "`selector` not auto-generated")
+
+
+def _selector(spec: Json) -> Problems:
     selector = spec.get("selector")
     if selector is None:
         yield wording.required("spec.selector")
     else:
         yield from rules.selector(selector, "spec.selector")
-        uid = rules.part(obj, "metadata").get("uid")
-        if not spec.get("manualSelector") and selector != {"matchLabels": {_UID_LABEL: uid}}:
-            yield wording.invalid("spec.selector", selector, "`selector` not auto-generated")
     labels = rules.part(rules.part(spec, "template"), "metadata").get("labels")
     if not rules.selects(selector, labels):
         yield wording.invalid("spec.template.metadata.labels", labels, MISMATCH)
 
 
 def _update(new: Json, old: Json) -> Problems:
-    for name in ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
-        yield from rules.unchanged(new.get(name), old.get(name), f"spec.{name}")
     yield from _completions(new, old)
+    yield from rules.unchanged(new.get("selector"), old.get("selector"), "spec.selector")
     if _template(new, old) != _template(old, old):
         yield wording.invalid("spec.template", new.get("template"), rules.IMMUTABLE)
+    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+        yield from rules.unchanged(new.get(name), old.get(name), f"spec.{name}")
 
 
 def _completions(new: Json, old: Json) -> Problems:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from octarbiter.cluster.apiserver.structural import wording
 from octarbiter.cluster.apiserver.validation import names, rules
+from octarbiter.cluster.apiserver.validation.problems import Problem
 from octarbiter.cluster.apiserver.validation.rules import Json, Problems
 
 _MOST_ANNOTATION_BYTES = 256 * 1024
+_CHECKED = ("labels", "annotations", "finalizers", "ownerReferences")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 NameRule = Callable[[str], list[str]]
@@ -30,6 +32,12 @@ def problems(obj: Json, name_rule: NameRule) -> Problems:
     yield from _annotations(found.get("annotations"), "metadata.annotations")
     yield from _owners(found)
     yield from _finalizers(found.get("finalizers") or [])
+
+
+def is_as_before(obj: Json, old: Json) -> bool:
+    """Nothing in the metadata has changed that could be wrong now."""
+    after, before = rules.part(obj, "metadata"), rules.part(old, "metadata")
+    return all(after.get(name) == before.get(name) for name in _CHECKED)
 
 
 def of_template(template: Json, path: str) -> Problems:
@@ -66,7 +74,9 @@ def _owners(metadata: Json) -> Problems:
             controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
     if len(controllers) > 1:
         rule = 'Only one reference can have Controller set to true. Found "true" in references for '
-        yield wording.invalid(path, owners, rule + f"{controllers[0]} and {controllers[1]}")
+        order = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+        shown = [{name: owner[name] for name in order if name in owner} for _, owner in rules.each(owners, path)]
+        yield wording.invalid(path, wording.in_order(shown), rule + f"{controllers[0]} and {controllers[1]}")
 
 
 def _finalizers(finalizers: list[str]) -> Problems:
@@ -78,6 +88,10 @@ def _finalizers(finalizers: list[str]) -> Problems:
         yield wording.invalid(path, finalizers, rule)
     for index, finalizer in enumerate(finalizers):
         yield from finalizer_name(finalizer, f"{path}[{index}]")
+
+
+def is_of_finalizers(problem: Problem) -> bool:
+    return problem.field.startswith("metadata.finalizers[")
 
 
 def finalizer_name(finalizer: str, path: str) -> Problems:

@@ -29,7 +29,7 @@ def _rules(obj: Json, *, is_namespaced: bool) -> Problems:
             if is_namespaced:
                 what = "namespaced rules cannot apply to non-resource URLs"
                 yield wording.invalid(f"{where}.nonResourceURLs", urls, what)
-            elif any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+            if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
                 what = "rules cannot apply to both regular resources and non-resource URLs"
                 yield wording.invalid(f"{where}.nonResourceURLs", urls, what)
             continue
@@ -55,7 +55,9 @@ def _binding(obj: Json, old: Json | None, kinds: tuple[str, ...]) -> Problems:
     for where, subject in rules.each(obj.get("subjects"), "subjects"):
         yield from _subject(subject, where)
     if old is not None and reference != rules.part(old, "roleRef"):
-        yield wording.invalid("roleRef", reference, "cannot change roleRef")
+        shown = {"APIGroup": reference.get("apiGroup", ""), "Kind": reference.get("kind", "")}
+        shown["Name"] = reference.get("name", "")
+        yield wording.invalid("roleRef", wording.in_order(shown), "cannot change roleRef")
 
 
 def _subject(subject: Json, path: str) -> Problems:

@@ -76,10 +76,10 @@ def _details(spec: Json, path: str) -> Problems:
     seen: set[str] = set()
     for where, gate in rules.each(spec.get("schedulingGates"), f"{path}.schedulingGates"):
         name = str(gate.get("name") or "")
+        yield from rules.well_formed(name, where, names.qualified)
         if name in seen:
             yield wording.duplicate(where, name)
         seen.add(name)
-        yield from rules.well_formed(name, where, names.qualified)
     for where, gate in rules.each(spec.get("readinessGates"), f"{path}.readinessGates"):
         yield from rules.well_formed(str(gate.get("conditionType") or ""), f"{where}.conditionType", names.qualified)
     for where, alias in rules.each(spec.get("hostAliases"), f"{path}.hostAliases"):
@@ -105,8 +105,9 @@ def _update(new: Json, old: Json) -> Problems:
     for index, name in enumerate(added):
         rule = f"only deletion is allowed, but found new scheduling gate '{name}'"
         yield wording.forbidden(f"spec.schedulingGates[{index}].name", rule)
-    if not added and _fixed(new, old, bool(known)) != _fixed(old, old, bool(known)):
-        yield wording.forbidden("spec", _MAY_CHANGE)
+    after, before = _fixed(new, old, bool(known)), _fixed(old, old, bool(known))
+    if not added and after != before:
+        yield wording.forbidden("spec", _MAY_CHANGE + wording.difference(before, after))
 
 
 def _deadline(new: object, old: object) -> Problems:
@@ -124,7 +125,7 @@ def _without_seconds(toleration: Json) -> Json:
 def _fixed(spec: Json, old: Json, is_gated: bool) -> Json:
     """What of a pod's spec may not change: everything else is taken out."""
     found = copy.deepcopy(spec)
-    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"):
+    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         found.pop(name, None)
     for kind in ("containers", "initContainers"):
         for _, container in rules.each(found.get(kind), ""):

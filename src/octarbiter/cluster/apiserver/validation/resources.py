@@ -42,7 +42,7 @@ def of_container(resources: Json, path: str) -> Problems:
 
 
 def _within_limit(name: str, amount: object, limit: object, path: str) -> Problems:
-    is_exact = name not in _OF_CONTAINERS
+    is_exact = name not in _OF_CONTAINERS and ("/" in name or name.startswith(_HUGE_PAGES))
     if limit is None:
         if is_exact:
             yield wording.required(f"{path}.limits", "Limit must be set for non overcommitable resources")

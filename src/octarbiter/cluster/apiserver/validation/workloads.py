@@ -148,7 +148,10 @@ def autoscaler(obj: Json, old: Json | None) -> Problems:
 def disruption_budget(obj: Json, old: Json | None) -> Problems:
     spec = rules.part(obj, "spec")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        yield wording.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        order = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
+        shown = {name[0].upper() + name[1:]: spec.get(name) for name in order}
+        rule = "minAvailable and maxUnavailable cannot be both set"
+        yield wording.invalid("spec", wording.in_order(shown), rule)
     for name in ("minAvailable", "maxUnavailable"):
         yield from rules.int_or_percent(spec.get(name), f"spec.{name}")
     yield from rules.selector(spec.get("selector"), "spec.selector")

@@ -41,6 +41,13 @@ def parse(text: str) -> Node:
     return _Parser(tokens(text)).whole()
 
 
+_EXPECTING = (
+    "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
+    "IDENTIFIER}"
+)
+"""What an expression can begin with."""
+
+
 class _Parser:
     def __init__(self, found: list[Token]) -> None:
         self._tokens = found
@@ -177,7 +184,7 @@ class _Parser:
                 return self._call(token, self._arguments(")"), bracket.at)
             return syntax.Name(at=token.at, name=token.value)
         self._next -= 1
-        raise self._unexpected("expecting an expression")
+        raise self._unexpected(_EXPECTING)
 
     def _arguments(self, end: str) -> list[Node]:
         found: list[Node] = []
