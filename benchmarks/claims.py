@@ -205,6 +205,8 @@ async def ours(plane: controlplane.ControlPlane, scale: float) -> dict[str, Any]
             await client.create(scheme.QUEUES, name, queue(name))
         users = Users(client, scale)
         with arbitrator(plane.kubeconfig, plane.directory / "octo-arbitrator.log") as pid:
+            while not all(each.status.conditions for each in await client.list(scheme.QUEUES)):
+                await asyncio.sleep(0.5)
             pids = {**plane.pids, "octo arbitrator": pid, "users": os.getpid()}
             cpu = {name: cpu_s(number) for name, number in pids.items()}
             wall = await users.work()

@@ -133,10 +133,6 @@ class Growth:
         part = self.parts.get(rank, ZERO)
         return tuple(int(part * amount) if amount > 0 else 0 for amount in taker.claim.rest)
 
-    def bound(self, rank: int) -> Fraction | None:
-        """The final part of a rest; None: it may still grow."""
-        return self.parts.get(rank)
-
     def _open(self, free: Sequence[int], level: Level) -> list[Fraction]:
         return [
             there - slope * level - offset

@@ -52,6 +52,8 @@ TELL_S = 1.0
 TOLD_AT_ONCE = 50
 """Waiting claims that are told in one go: what only tells must not get in the way of what does."""
 LOOKED_AT_ONCE = 1000
+REST_FACTOR = 2
+"""After a cycle, so many times its length is left to others: to carry out what was decided, above all."""
 PATIENCE_S = 10.0
 """While claims are served all the time, those who wait are told so seldom."""
 TASKSET: Kind = (scheme.TASKSETS.api_version, scheme.TASKSETS.kind)
@@ -106,6 +108,7 @@ class Arbitrator:
         self._decided: Decided | None = None
         self._jobs: explain.Jobs | None = None
         self._units: dict[str, int] = {}
+        self._due: dict[str, int] = {}  # units that statuses do not tell of yet
         self._taken_from: dict[str, datetime] = {}
         self._leaving: dict[str, Eviction] = {}  # decided, and not yet asked for; by UID
         self._untold: list[str] = []
@@ -190,10 +193,16 @@ class Arbitrator:
         self._taken_from |= dict.fromkeys(outcome.taken_from, now)
         self._leaving |= {eviction.uid: eviction for eviction in outcome.evictions}
         self._units = dict(outcome.units)
+        due: dict[str, int] = {}
         for name, units in self._units.items():
             # By what the status said, not by what was decided before: that may have got lost with a crash.
-            if self.claims.standings[name].claim.status.allocated_no != units or name in outcome.suspend:
-                wake.settle(name)
+            if self.claims.standings[name].claim.status.allocated_no != units:
+                due[name] = units
+                if self._due.get(name) != units:  # else it is on its way
+                    wake.settle(name)
+        for name in outcome.suspend:
+            wake.settle(name)
+        self._due = due
         wake.round()
         wake.tell()
         took = self._clock.monotonic() - began
@@ -201,7 +210,7 @@ class Arbitrator:
         self._figures.show(decided)
         if before is None:
             log.info("the first arbitration", extra={"queues": len(state.queues), "claims": len(self.claims.standings)})
-        wake.rest(2 * took)  # as much is left to others
+        wake.rest((1 + REST_FACTOR) * took)
         if outcome.look_again_at is not None:
             due = max(0.0, (outcome.look_again_at - now).total_seconds())
             again = due if again is None else min(again, due)
