@@ -194,6 +194,23 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
+async def begun(client: clients.Client) -> None:
+    """The arbitrator has looked at all queues once."""
+    waiting = {f"queue-{number}/queue-{number}" for number in range(QUEUES)}
+    seen = asyncio.Event()
+
+    def changed(key: str, _old: Any, new: Any) -> None:
+        if new is not None and new.status.conditions:
+            waiting.discard(key)
+        if not waiting:
+            seen.set()
+
+    watching = asyncio.create_task(informer.Informer(client, scheme.QUEUES, on_change=changed).run())
+    await seen.wait()
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
 async def ours(plane: controlplane.ControlPlane, scale: float) -> dict[str, Any]:
     async with clients.Client(kubeconfig.load(str(plane.kubeconfig)), concurrency=CONNECTIONS) as client:
         await client.create(scheme.NODES, "", node())
@@ -205,8 +222,7 @@ async def ours(plane: controlplane.ControlPlane, scale: float) -> dict[str, Any]
             await client.create(scheme.QUEUES, name, queue(name))
         users = Users(client, scale)
         with arbitrator(plane.kubeconfig, plane.directory / "octo-arbitrator.log") as pid:
-            while not all(each.status.conditions for each in await client.list(scheme.QUEUES)):
-                await asyncio.sleep(0.5)
+            await begun(client)
             pids = {**plane.pids, "octo arbitrator": pid, "users": os.getpid()}
             cpu = {name: cpu_s(number) for name, number in pids.items()}
             wall = await users.work()

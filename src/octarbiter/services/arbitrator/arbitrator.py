@@ -212,8 +212,8 @@ class Arbitrator:
             log.info("the first arbitration", extra={"queues": len(state.queues), "claims": len(self.claims.standings)})
         wake.rest((1 + REST_FACTOR) * took)
         if outcome.look_again_at is not None:
-            due = max(0.0, (outcome.look_again_at - now).total_seconds())
-            again = due if again is None else min(again, due)
+            in_s = max(0.0, (outcome.look_again_at - now).total_seconds())
+            again = in_s if again is None else min(again, in_s)
         return again
 
     def _state(self, topology: Topology) -> State:
