@@ -25,6 +25,9 @@ RUN = (
     "docs/guides/operating.md",
     "docs/guides/embedded.md",
     "docs/guides/testing.md",
+    "docs/guides/sharing.md",
+    "docs/guides/drf.md",
+    "docs/guides/arbitration.md",
 )
 LANGUAGES = ("sh", "text", "yaml", "python")
 STAYS, UNTIL_SHOWN = "stays", "until shown"
@@ -60,7 +63,15 @@ class Block:
 
     @property
     def only_looks(self) -> bool:
-        looking = ("octo get", "octo describe", "kubectl get", "curl ")
+        looking = (
+            "octo get",
+            "octo describe",
+            "octo queue list",
+            "octo queue describe",
+            "octo queuejob list",
+            "octo why",
+        )
+        looking += ("kubectl get", "octo kubectl get", "curl ")
         return all(line.startswith(looking) for line in self.text.splitlines())
 
 

@@ -1,4 +1,4 @@
-"""Write what is made from the code: the CRDs, what to install, the reference pages, and tables of the operating guide.
+"""Write what is made from the code: the CRDs, what to install, the reference pages, and tables of the guides.
 
 `python -m tools.generate` writes them; with `--check` it writes nothing and fails if one is out of date.
 """
@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))  # called as `python tools/generate.py`, it would 
 
 from tools import cli_reference, guide_tables  # noqa: E402
 
-_GUIDE = ROOT / "docs" / "guides" / "operating.md"
+_GUIDES = [ROOT / "docs" / "guides" / f"{name}.md" for name in ("operating", "arbitration")]
 _NOTE = "Made by `python -m tools.generate` from src/octarbiter/api; edit there."
 
 
@@ -32,7 +32,7 @@ def files() -> dict[Path, str]:
         **{ROOT / "deploy" / "crds" / f"{kind.definition}.yaml": crd_file(kind) for kind in kinds.ALL},
         **{ROOT / "docs" / "reference" / f"{kind.kind.lower()}.md": reference_page(kind) for kind in kinds.INSTALLED},
         ROOT / "docs" / "reference" / "cli.md": cli_reference.page(),
-        _GUIDE: guide_tables.filled(_GUIDE.read_text()),
+        **{guide: guide_tables.filled(guide.read_text()) for guide in _GUIDES},
         ROOT / "deploy" / "octarbiter.yaml": installation_file(),
     }
 
@@ -43,7 +43,7 @@ def crd_file(kind: Kind) -> str:
 
 def installation_file() -> str:
     note = "What `octo install` prints; made by `python -m tools.generate`."
-    return f"# {note}\n" + texts.objects(installation.objects(install.IMAGE), "yaml")
+    return f"# {note}\n" + texts.objects(installation.objects(installation.Wishes(image=install.IMAGE)), "yaml")
 
 
 class _Plain(yaml.SafeDumper):

@@ -10,7 +10,7 @@ from octarbiter.cli import main
 
 EXAMPLES = ROOT / "examples"
 SHOWN = [block for document in RUN for block in blocks(document) if block.language in ("yaml", "python")]
-OURS = ("tutorial", "operating", "embedded", "testing")
+OURS = ("tutorial", "operating", "embedded", "testing", "sharing", "arbitration")
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=lambda block: block.file)

@@ -4,16 +4,22 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from documents import ROOT
-from octarbiter.api import taskset
+from octarbiter.api import arbitrator, taskset
 from octarbiter.cli import exits, main
+from octarbiter.core.arbitration import policies
 from octarbiter.runtime import manifest, settings, telemetry
+from octarbiter.services.arbitrator.figures import Figures
+from octarbiter.services.arbitrator.settings import ArbitratorSettings
 from octarbiter.testing.kubernetes import fakepods
 
 COMMANDS = (ROOT / "docs" / "reference" / "cli.md").read_text()
 OPERATING = (ROOT / "docs" / "guides" / "operating.md").read_text()
+ARBITRATION = (ROOT / "docs" / "guides" / "arbitration.md").read_text()
+SHARES = (ROOT / "docs" / "guides" / "drf.md").read_text()
 TESTING = (ROOT / "docs" / "guides" / "testing.md").read_text()
 
 
@@ -51,6 +57,16 @@ def test_every_setting_is_told(option: settings.Option) -> None:
     assert option.doc in OPERATING
 
 
+@pytest.mark.parametrize("option", settings.options(ArbitratorSettings), ids=lambda option: option.name)
+def test_every_setting_of_the_arbitrator_is_told(option: settings.Option) -> None:
+    here = OPERATING if option in settings.options() else ARBITRATION
+
+    assert (
+        f"| `{option.flag}` | `{option.env}` | {f'`{option.default}`' if option.default != '' else 'empty'} |" in here
+    )
+    assert option.doc in here
+
+
 def test_every_metric_is_told() -> None:
     metrics = [metric for metric in vars(telemetry.Metrics()).values() if isinstance(metric, MetricWrapperBase)]
 
@@ -58,6 +74,29 @@ def test_every_metric_is_told() -> None:
     for metric in metrics:
         (family,) = metric.describe()
         assert f"| `{family.name}" in OPERATING
+
+
+def test_every_metric_of_queues_is_told_with_its_meaning() -> None:
+    registry = CollectorRegistry()
+    Figures(registry)
+    families = list(registry.collect())
+
+    assert {"weight", "demand", "deserved", "allocated", "used", "preempting", "dominant_share"} <= {
+        family.name.removeprefix("octarbiter_queue_") for family in families
+    }
+    for family in families:
+        assert f"| `{family.name}` | {family.type} |" in ARBITRATION
+        assert family.documentation in ARBITRATION
+
+
+@pytest.mark.parametrize("mode", arbitrator.Mode)
+def test_every_mode_is_told(mode: arbitrator.Mode) -> None:
+    assert f"\n| `{mode}` |" in ARBITRATION
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_every_policy_is_told(name: str) -> None:
+    assert f"\n| `{name}` |" in SHARES
 
 
 def test_every_annotation_of_fake_pods_is_told() -> None:

@@ -22,7 +22,8 @@ import sweep_cases
 import sweep_checks
 import yaml
 from sweep_cases import Case, Meddling
-from sweep_controllers import LEASE_S, Controller
+from sweep_controllers import Controller
+from sweep_deaths import START_TIMEOUT_S, Deaths
 from sweep_meddling import Script, Somebody
 from sweep_observer import TASKSETS, Observer, Seen
 
@@ -31,14 +32,9 @@ from octarbiter.testing.kubernetes import connection, controlplane
 
 Json = dict[str, Any]
 
-SHORTEST_S, LONGEST_S = 0.05, 2.0
-START_TIMEOUT_S = 90.0
 PATIENCE_S = 120.0
 """In peace something must get done in any such time."""
 REST_S = 4.0
-TICK_S = 0.02
-ELECTIONS = 0.1
-"""So many rounds have two controllers; each of them is up to three kills."""
 SOON = 3
 """After so many controllers have looked at it, a finished TaskSet has been cleared away."""
 
@@ -108,7 +104,7 @@ class CrashSweep:
         self._namespace = control_plane.create_namespace("sweep-")
         self._observer = Observer(control_plane, self._namespace)
         self._somebody = Somebody(control_plane, self._namespace, self._observer, self._dice)
-        self._controllers: list[Controller] = []
+        self._deaths = Deaths(self._dice, self._controller, self._tick, self._killed)
         self._running: list[Entry] = []
         self._finished: list[Entry] = []
         self._leaving: list[Entry] = []
@@ -118,91 +114,37 @@ class CrashSweep:
     def run(self) -> Outcome:
         self._observer.start()
         try:
-            while self.outcome.kills < self._kills:
+            while self._deaths.kills < self._kills:
                 self._fill()
-                if self._dice.random() < ELECTIONS:
-                    self._election()
-                else:
-                    self._single()
+                self._deaths.round(self._kills - self._deaths.kills)
             self._drain()
             self._rest()
         finally:
-            for controller in self._controllers:
-                controller.kill()
+            self._deaths.end_all()
             self._observer.stop()
-        self.outcome.problems += self._observer.problems
+        self.outcome.problems += self._observer.problems + self._deaths.problems
+        deaths, now = self._deaths, self.outcome
+        now.kills, now.elections, now.freezes, now.starts = (
+            deaths.kills,
+            deaths.elections,
+            deaths.freezes,
+            deaths.starts,
+        )
         self.outcome.pods = self._observer.pods_made
         self.outcome.seconds = time.monotonic() - self._began
         return self.outcome
 
     # --- controllers
 
-    def _start(self, stands_by: bool = False) -> Controller:
-        self.outcome.starts += 1
-        log = self._control_plane.directory / f"{self._namespace}-controller-{self.outcome.starts}.log"
-        controller = Controller(self._control_plane, self._namespace, log, stands_by)
-        self._controllers.append(controller)
-        return controller
+    def _controller(self, number: int, stands_by: bool) -> Controller:
+        log = self._control_plane.directory / f"{self._namespace}-controller-{number}.log"
+        command = ["controller", "--namespace", self._namespace]
+        return Controller(self._control_plane.kubeconfig, command, self._namespace, log, stands_by)
 
-    def _single(self) -> None:
-        controller = self._start()
-        self._wait_until_one_acts()
-        self._pass(self._dice.uniform(SHORTEST_S, LONGEST_S))
-        self._kill(controller)
-
-    def _election(self) -> None:
-        """Two at once; up to three leaders die, one way or the other."""
-        self.outcome.elections += 1
-        for _ in range(2):
-            self._start(stands_by=True)
-        for _ in range(min(self._dice.randint(1, 3), self._kills - self.outcome.kills)):
-            leader = self._wait_until_one_acts()
-            self._pass(self._dice.uniform(SHORTEST_S, LONGEST_S))
-            if self._dice.random() < 0.3:
-                self._freeze(leader)
-            else:
-                self._kill(leader)
-            self._start(stands_by=True)
-        for controller in list(self._controllers):
-            self._end(controller)
-
-    def _kill(self, controller: Controller) -> None:
-        self.outcome.kills += 1
+    def _killed(self) -> None:
         self.outcome.under_way.append(len(self._running))
-        self._end(controller)
         self._fill()
         self._retire()
-
-    def _end(self, controller: Controller) -> None:
-        controller.kill()
-        self._controllers.remove(controller)
-
-    def _freeze(self, leader: Controller) -> None:
-        self.outcome.kills += 1
-        self.outcome.freezes += 1
-        self.outcome.under_way.append(len(self._running))
-        leader.freeze()
-        self._controllers.remove(leader)
-        try:
-            self._pass(LEASE_S)
-            self._wait_until_one_acts()
-            self._pass(self._dice.uniform(0.0, 1.0))
-            if not leader.wake():
-                self._problem("a leader that had been frozen for longer than its lease did not end")
-        finally:
-            leader.kill()
-
-    def _wait_until_one_acts(self) -> Controller:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while True:
-            for controller in self._controllers:
-                if not controller.is_alive:
-                    raise RuntimeError(f"a controller ended by itself:\n{controller.log.read_text()[-3000:]}")
-                if controller.acts:
-                    return controller
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"no controller acts:\n{self._controllers[0].log.read_text()[-3000:]}")
-            self._tick()
 
     # --- TaskSets
 
@@ -214,13 +156,7 @@ class CrashSweep:
         seen = self._observer.of(self._somebody.create(case))
         self._running.append(Entry(case, seen, self._somebody.script(case, seen), case.then))
 
-    def _pass(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self._tick()
-
     def _tick(self) -> None:
-        time.sleep(TICK_S)
         for entry in list(self._running):
             done = next(entry.script, self) is self
             if entry.seen.is_gone and entry.then is not None:
@@ -230,7 +166,7 @@ class CrashSweep:
             if done and (entry.seen.is_cleared if entry.case.vanishes else entry.seen.is_completed):
                 self._running.remove(entry)
                 self._finished.append(entry)
-                entry.finished_at_start = self.outcome.starts
+                entry.finished_at_start = self._deaths.starts
         if time.monotonic() - self._said_at > 10:
             self._said_at = time.monotonic()
             self._say(self._progress())
@@ -239,7 +175,7 @@ class CrashSweep:
         """Judge and delete those that finished long ago, so that the cluster does not fill up."""
         if len(self._finished) > 4 * self._population:
             for entry in self._finished[: -2 * self._population]:
-                if entry.finished_at_start + SOON <= self.outcome.starts:
+                if entry.finished_at_start + SOON <= self._deaths.starts:
                     self._judge(entry)
                     self._finished.remove(entry)
                     self._leaving.append(entry)
@@ -275,11 +211,11 @@ class CrashSweep:
     # --- the end
 
     def _drain(self) -> None:
-        self._start()
-        self._wait_until_one_acts()
+        self._deaths.start()
+        self._deaths.wait_until_one_acts()
         last, since = len(self._running), time.monotonic()
         while self._running:
-            self._tick()
+            self._deaths.tick()
             if len(self._running) != last:
                 last, since = len(self._running), time.monotonic()
             if time.monotonic() - since > PATIENCE_S:
@@ -295,14 +231,14 @@ class CrashSweep:
         """All is over: nothing is left, and nothing changes, also not when a new controller looks at it all."""
         deadline = time.monotonic() + PATIENCE_S
         while self._leaving and time.monotonic() < deadline:
-            self._tick()
+            self._deaths.tick()
             self._retire()
-        self._pass(1.0)
+        self._deaths.pass_time(1.0)
         before = dict(self._stored())
-        self._end(self._controllers[0])
-        self._start()
-        self._wait_until_one_acts()
-        self._pass(REST_S)
+        self._deaths.end_all()
+        self._deaths.start()
+        self._deaths.wait_until_one_acts()
+        self._deaths.pass_time(REST_S)
         after = dict(self._stored())
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):
@@ -337,7 +273,7 @@ class CrashSweep:
         now = self.outcome
         seen = [problem for entry in (*self._running, *self._finished) for problem in entry.seen.problems]
         return (
-            f"{time.monotonic() - self._began:6.0f} s  {now.kills} of {self._kills} kills, "
+            f"{time.monotonic() - self._began:6.0f} s  {self._deaths.kills} of {self._kills} kills, "
             f"{len(self._running)} TaskSets under way, {len(self._finished) + sum(now.finished.values())} finished, "
             f"{self._observer.pods_made} pods, {len(now.problems) + len(seen)} problems"
         )

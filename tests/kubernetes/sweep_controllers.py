@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from octarbiter.testing.kubernetes import controlplane, processes
+from octarbiter.testing.kubernetes import processes
 
 LEASE_S = 3.0
 _LEASE = ("--lease-duration-s", str(LEASE_S), "--renew-deadline-s", "2", "--retry-period-s", "0.5")
@@ -15,19 +16,18 @@ _EXIT_S = 15.0
 
 
 class Controller:
-    """One process. With `stands_by` it takes part in the election, else it acts at once."""
+    """One process. `command`: of `octo`. With `stands_by` it takes part in the election, else it acts at once."""
 
     def __init__(
-        self, control_plane: controlplane.ControlPlane, namespace: str, log: Path, stands_by: bool = False
+        self, kubeconfig: Path, command: Sequence[str], lease_namespace: str, log: Path, stands_by: bool = False
     ) -> None:
-        election = ["--lease-namespace", namespace, *_LEASE] if stands_by else ["--no-leader-elect"]
-        program = [sys.executable, "-m", "octarbiter", "controller", "--namespace", namespace]
-        argv = [*program, "--health-address", "", "--log-format", "json", *election]
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "KUBECONFIG": str(control_plane.kubeconfig)}
+        election = ["--lease-namespace", lease_namespace, *_LEASE] if stands_by else ["--no-leader-elect"]
+        argv = [sys.executable, "-m", "octarbiter", *command, "--health-address", "", "--log-format", "json", *election]
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "KUBECONFIG": str(kubeconfig)}
         self._sign = b'"leading"' if stands_by else b'"all caches are filled"'
         self._acts = False
         self.log = log
-        self._process = processes.Process("octo controller", argv, log, env=environment)
+        self._process = processes.Process(f"octo {command[0]}", argv, log, env=environment)
         self._process.start()
 
     @property

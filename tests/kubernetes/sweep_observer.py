@@ -109,8 +109,8 @@ class Observer:
         """Of the watching itself."""
         self.pods_made = 0
         self._watches = [
-            _Watch(control_plane, PODS.format(namespace), self._pod_event, self.problems.append),
-            _Watch(control_plane, TASKSETS.format(namespace), self._taskset_event, self.problems.append),
+            Watch(control_plane, PODS.format(namespace), self._pod_event, self.problems.append),
+            Watch(control_plane, TASKSETS.format(namespace), self._taskset_event, self.problems.append),
         ]
 
     def start(self) -> None:
@@ -235,8 +235,8 @@ def _told(status: Json) -> str:
     return " ".join(parts) + f" ({status.get('stateMessage', '')})"
 
 
-class _Watch:
-    """One resource of one namespace, from now on, without a gap."""
+class Watch:
+    """One resource, of one namespace or of all, from now on, without a gap."""
 
     def __init__(
         self,

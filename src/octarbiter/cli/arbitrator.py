@@ -22,7 +22,7 @@ def command(**flags: Any) -> None:
     """Run the arbitrator until it is told to stop (SIGTERM, Ctrl-C).
 
     It says what each Queue deserves, makes quotas follow, takes back what is used beyond that, and serves the admission
-    webhook. Every option can also be given as an environment variable: OCTO_ and its name in capitals, e.g. OCTO_POLICY.
+    webhook. Every option can also be given as an environment variable: OCTO_ and its name in capitals (OCTO_POLICY).
     """
     from octarbiter.runtime import manager
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,17 +22,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="background: it goes at once, its pods follow. foreground: its pods go first. orphan: its pods stay.",
 )
-@click.option("--wait/--no-wait", "wait", default=True, show_default=True, help="Stay until it is gone.")
-@arguments.timeout
-@click.option("--ignore-not-found", is_flag=True, help="What does not exist is no error.")
+@arguments.waiting_for_the_end
 @access.namespaced
 def command(
     words: tuple[str, ...],
     sources: tuple[str, ...],
     cascade: str,
-    wait: bool,
-    timeout_s: float | None,
-    ignore_not_found: bool,
+    **how: Any,
 ) -> None:
     """Delete TaskSets, by name or as files name them.
 
@@ -42,16 +38,12 @@ def command(
     if bool(names) == bool(sources):
         raise click.UsageError("name the TaskSets or give a file with -f: one of the two")
 
-    async def deed(client: Client, namespace: str) -> None:
-        from octarbiter.cli import deleting, exits
+    from octarbiter.api import scheme
+    from octarbiter.cli import deleting
 
-        targets = deleting.named(names, namespace)
+    async def targets(client: Client, namespace: str) -> list[deleting.Target]:
         if sources:
-            targets = await deleting.in_files(client, sources, namespace, access.chosen("namespace"))
-        deleted, missing = await deleting.delete(client, targets, cascade)
-        if wait:
-            await deleting.until_gone(client, deleted, timeout_s)
-        if missing and not ignore_not_found:
-            raise exits.together([exits.failure_of(problem) for problem in missing])
+            return await deleting.in_files(client, sources, namespace, access.chosen("namespace"))
+        return deleting.named(scheme.TASKSETS, names, namespace)
 
-    access.run(deed)
+    deleting.run(targets, cascade, **how)

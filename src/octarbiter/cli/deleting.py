@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from typing import Any
 
 import click
 import msgspec
 
-from octarbiter.api import errors, scheme
+from octarbiter.api import errors
 from octarbiter.api.meta import Object
 from octarbiter.api.scheme import Resource
-from octarbiter.cli import discovery, exits, following, sending, sources, text
+from octarbiter.cli import access, discovery, exits, following, sending, sources, text
 from octarbiter.runtime.client import Client
 
 
@@ -31,8 +32,35 @@ class Target(msgspec.Struct, frozen=True):
         )
 
 
-def named(names: Sequence[str], namespace: str) -> list[Target]:
-    return [Target(scheme.TASKSETS, namespace, name) for name in names]
+def run(
+    targets: Callable[[Client, str], Awaitable[Sequence[Target]]],
+    cascade: str = "background",
+    *,
+    wait: bool,
+    timeout_s: float | None,
+    ignore_not_found: bool,
+) -> None:
+    """What a command with `arguments.waiting_for_the_end` does. `targets`: of a client and a namespace."""
+
+    async def deed(client: Client, namespace: str) -> None:
+        deleted, missing = await delete(client, await targets(client, namespace), cascade)
+        if wait:
+            await until_gone(client, deleted, timeout_s)
+        if missing and not ignore_not_found:
+            raise exits.together([exits.failure_of(problem) for problem in missing])
+
+    access.run(deed)
+
+
+def run_named(resource: Resource[Object], names: Sequence[str], **how: Any) -> None:
+    async def targets(_: Client, namespace: str) -> list[Target]:
+        return named(resource, names, namespace)
+
+    run(targets, **how)
+
+
+def named(resource: Resource[Object], names: Sequence[str], namespace: str) -> list[Target]:
+    return [Target(resource, namespace, name) for name in names]
 
 
 async def in_files(client: Client, files: Sequence[str], namespace: str, stated: str | None) -> list[Target]:

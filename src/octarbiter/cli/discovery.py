@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from octarbiter.api import taskset
+from octarbiter.api import kinds
 from octarbiter.api.meta import Object
 from octarbiter.api.scheme import Resource
 from octarbiter.cli import exits
@@ -28,7 +28,8 @@ async def resources_of(client: Client, documents: Sequence[Document]) -> list[Re
         else:
             missing[f"  {document.shown} ({document.where}): {document.kind} of {document.api_version}"] = None
     if missing:
-        hint = f"{taskset.KIND} comes with `octo install --apply`; another kind with the CRDs of its own project."
+        ours = ", ".join(kind.kind for kind in kinds.INSTALLED)
+        hint = f"{ours} come with `octo install --apply`; another kind with the CRDs of its own project."
         told = "\n".join(["the cluster does not serve these kinds; nothing was sent:", *missing, hint])
         raise exits.Failure(exits.Exit.REFUSED, told)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from octarbiter.cli import text
-from octarbiter.cli.page import Block, Facts, Table
+from octarbiter.cli.layout import Block, Facts, Table
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

@@ -59,7 +59,7 @@ def failure_of(error: Exception) -> Failure:
         case errors.Refused():
             return Failure(Exit.INVALID, str(error).strip())
         case errors.NotFound() if not error.status.details.name:
-            told = "the cluster does not serve TaskSets; `octo install --apply` teaches it"
+            told = "the cluster does not serve this kind; `octo install --apply` teaches it"
             return Failure(Exit.REFUSED, f"{told}\n({error})")
         case errors.NotFound():
             return Failure(Exit.NOT_FOUND, str(error))

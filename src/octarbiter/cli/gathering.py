@@ -12,6 +12,7 @@ from octarbiter.api import codec, errors, scheme
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
+from octarbiter.cli import claiming
 from octarbiter.cli.page import Subject
 from octarbiter.core.lifecycle import names, observe, report
 from octarbiter.core.lifecycle.phases import ReplicaPhase
@@ -28,10 +29,12 @@ Replicas = dict[str, list[api.ReplicaStatus]]
 async def subject(client: Client, namespace: str, name: str) -> Subject:
     taskset = await client.get(scheme.TASKSETS, namespace, name)
     selector = f"{names.UID_LABEL}={taskset.metadata.uid}"
-    pods, replicas = await asyncio.gather(
-        client.list(scheme.PODS, namespace, label_selector=selector), _replicas(client, taskset)
+    pods, replicas, claim = await asyncio.gather(
+        client.list(scheme.PODS, namespace, label_selector=selector),
+        _replicas(client, taskset),
+        claiming.claim_of(client, taskset),
     )
-    return Subject(taskset, with_pods(replicas, pods), pods, await _events(client, taskset, pods))
+    return Subject(taskset, with_pods(replicas, pods), pods, await _events(client, taskset, pods), claim)
 
 
 def with_pods(replicas: Replicas, pods: Sequence[Pod]) -> Replicas:

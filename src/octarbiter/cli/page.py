@@ -1,7 +1,7 @@
 """What does a person want to know of one TaskSet, above all when it hangs?
 
-From what was seen to blocks of text; how they are drawn is decided in `drawing`. The notable comes first everywhere:
-failed replicas before running ones, warnings before news.
+From what was seen to blocks of text. The notable comes first everywhere: failed replicas before running ones, warnings
+before news.
 """
 
 from __future__ import annotations
@@ -15,33 +15,16 @@ from octarbiter.api import codec, facts
 from octarbiter.api import taskset as api
 from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
-from octarbiter.cli import text
+from octarbiter.api.queuejob import QueueJob
+from octarbiter.cli import claiming, layout, text
+from octarbiter.cli.layout import Block, Facts, Table, ago, moment, short, since, some
 from octarbiter.core.lifecycle import completion, names, observe
 from octarbiter.core.lifecycle.phases import ReplicaPhase
 
 REPLICAS = 20
 PODS = 10
-EVENTS = 20
-LONGEST_MESSAGE = 200
 _USUAL = facts.DEFAULT_EVENT_POLICY
 """What an event means where nobody has said otherwise; not worth a word."""
-
-
-class Facts(msgspec.Struct, frozen=True):
-    """Names and values, one a line."""
-
-    title: str
-    pairs: list[tuple[str, str]]
-
-
-class Table(msgspec.Struct, frozen=True):
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    note: str = ""
-
-
-Block = Facts | Table
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -50,17 +33,19 @@ class Subject(msgspec.Struct, frozen=True):
     """By role; all that are known."""
     pods: Sequence[Pod] = ()
     events: Sequence[Event] = ()
+    claim: QueueJob | None = None
+    """What says whether it may run, if it has a queue."""
 
 
 def blocks(subject: Subject, now: datetime, all_replicas: bool = False) -> list[Block]:
     taskset = subject.taskset
-    found: list[Block] = [Facts("", list(_headline(taskset, now))), _roles(taskset)]
+    found: list[Block] = [Facts("", list(_headline(subject, now))), _roles(taskset)]
     optional = (
         _replicas(subject, None if all_replicas else REPLICAS),
         _pods(subject, now),
         _attempts(taskset, now),
-        _conditions(taskset, now),
-        _events(subject, now),
+        layout.conditions(taskset.status.conditions, taskset.status.state_message, now),
+        layout.events(subject.events, api.KIND, now),
     )
     return found + [block for block in optional if block is not None and block.rows]
 
@@ -68,7 +53,9 @@ def blocks(subject: Subject, now: datetime, all_replicas: bool = False) -> list[
 # --- the headline
 
 
-def _headline(taskset: api.TaskSet, now: datetime) -> Iterator[tuple[str, str]]:
+def _headline(subject: Subject, now: datetime) -> Iterator[tuple[str, str]]:
+    taskset = subject.taskset
+    held = claiming.waits_for(taskset, subject.claim)
     meta, spec, status = taskset.metadata, taskset.spec, taskset.status
     yield "TaskSet", meta.name
     yield "Namespace", meta.namespace
@@ -76,20 +63,21 @@ def _headline(taskset: api.TaskSet, now: datetime) -> Iterator[tuple[str, str]]:
     if meta.deletion_timestamp is not None:
         yield (
             "Deletion",
-            f"asked for {_ago(meta.deletion_timestamp, now)}; waits for: {', '.join(meta.finalizers) or '-'}",
+            f"asked for {ago(meta.deletion_timestamp, now)}; waits for: {', '.join(meta.finalizers) or '-'}",
         )
-    if waits := _waits_for(taskset, now):
+    if waits := held or _waits_for(taskset, now):
         yield "Waits for", waits
     if status.suspended_at is not None:
-        yield "Suspended", f"since {_at(status.suspended_at, now)}; spec.suspend: false lets it go on"
+        who = "its queue" if held else "spec.suspend: false"
+        yield "Suspended", f"since {moment(status.suspended_at, now)}; {who} lets it go on"
     if status.phase:
-        yield "Phase", f"{status.phase}{_since(status.transition_time, now)}"
-    yield "Created", _at(meta.creation_timestamp, now)
+        yield "Phase", f"{status.phase}{since(status.transition_time, now)}"
+    yield "Created", moment(meta.creation_timestamp, now)
     if status.start_at is not None:
-        yield "Started", _at(status.start_at, now)
+        yield "Started", moment(status.start_at, now)
     if status.finish_at is not None:
         took = f", took {text.age(status.start_at, status.finish_at)}" if status.start_at else ""
-        yield "Finished", _at(status.finish_at, now) + took
+        yield "Finished", moment(status.finish_at, now) + took
     if status.trigger is not None:
         yield "Decided by", _trigger(status.trigger)
     if taskset.spec.retry_policy.retry or status.attempt:
@@ -130,12 +118,12 @@ def _waits_for(taskset: api.TaskSet, now: datetime) -> str:
     if status.retry_at is not None:
         left = text.duration((status.retry_at - now).total_seconds())
         return f"the next attempt, at {text.moment(status.retry_at)} (in {left})"
-    return _short(status.state_message or status.phase_message)
+    return short(status.state_message or status.phase_message)
 
 
 def _trigger(trigger: api.Trigger) -> str:
     who = trigger.role if trigger.index is None else names.hostname(trigger.role, trigger.index)
-    return ": ".join(part for part in (who, trigger.event, _short(trigger.message)) if part)
+    return ": ".join(part for part in (who, trigger.event, short(trigger.message)) if part)
 
 
 # --- roles and replicas
@@ -220,7 +208,7 @@ def _message(replica: api.ReplicaStatus) -> str:
     words = [replica.phase_message, end.exit_message if end else ""]
     if replica.lost_count and replica.pod_reason and replica.pod_reason not in replica.phase_message:
         words.append(f"last lost: {replica.pod_reason}")
-    return _short("; ".join(dict.fromkeys(word for word in words if word)))
+    return short("; ".join(dict.fromkeys(word for word in words if word)))
 
 
 # --- what surrounds it
@@ -232,9 +220,9 @@ def _pods(subject: Subject, now: datetime) -> Table:
     for pod in sorted(subject.pods, key=lambda pod: pod.metadata.name):
         kind = observe.bucket(pod)
         if kind in observe.ALIVE and kind is not observe.Bucket.RUNNING:
-            alike.setdefault((kind.value, pod.spec.node_name or "-", _short(_why(pod, now))), []).append(pod)
+            alike.setdefault((kind.value, pod.spec.node_name or "-", short(_why(pod, now))), []).append(pod)
     rows = [
-        [_some([pod.metadata.name for pod in pods]), state, node, text.age(_oldest(pods), now), message]
+        [some([pod.metadata.name for pod in pods]), state, node, text.age(_oldest(pods), now), message]
         for (state, node, message), pods in alike.items()
     ]
     note = f"and {len(rows) - PODS} more lines" if len(rows) > PODS else ""
@@ -247,7 +235,7 @@ def _oldest(pods: Sequence[Pod]) -> datetime | None:
 
 def _why(pod: Pod, now: datetime) -> str:
     if pod.metadata.deletion_timestamp is not None:
-        return f"its end was asked for {_ago(observe.deletion_requested_at(pod), now)}"
+        return f"its end was asked for {ago(observe.deletion_requested_at(pod), now)}"
     return observe.why_not_running(pod)
 
 
@@ -258,72 +246,13 @@ def _attempts(taskset: api.TaskSet, now: datetime) -> Table:
         decided = _trigger(record.trigger) if record.trigger is not None else "-"
         took = text.age(record.start_at, record.finish_at) if record.finish_at else "-"
         rows.append(
-            [str(record.attempt), record.state or "-", _at(record.start_at, now), took, decided, ", ".join(failed)]
+            [str(record.attempt), record.state or "-", moment(record.start_at, now), took, decided, ", ".join(failed)]
         )
     return Table(
         "Attempts that have ended", ["ATTEMPT", "STATE", "BEGUN", "TOOK", "DECIDED BY", "FAILED REPLICAS"], rows
     )
 
 
-def _conditions(taskset: api.TaskSet, now: datetime) -> Table:
-    rows = [
-        [c.type, c.status, text.age(c.last_transition_time, now), c.reason or "-", _unless_said(c.message, taskset)]
-        for c in taskset.status.conditions
-    ]
-    return Table("Conditions", ["CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"], rows)
-
-
-def _events(subject: Subject, now: datetime) -> Table:
-    """Warnings first, then the latest; what was said of several pods alike on one line."""
-    alike: dict[tuple[str, str, str], list[Event]] = {}
-    for event in subject.events:
-        alike.setdefault((event.type, event.reason, _short(event.message)), []).append(event)
-
-    def last_seen(events: Sequence[Event]) -> datetime | None:
-        return max((at for event in events if (at := seen_at(event)) is not None), default=None)
-
-    def order(line: tuple[tuple[str, str, str], list[Event]]) -> tuple[bool, float]:
-        (type_, _, _), events = line
-        at = last_seen(events)
-        return type_ != "Warning", -(at.timestamp() if at else 0.0)
-
-    rows = []
-    for (type_, reason, message), events in sorted(alike.items(), key=order):
-        count = sum(max(1, event.count) for event in events)
-        times = f" (x{count})" if count > 1 else ""
-        about = sorted({e.involved_object.name for e in events if e.involved_object.kind != api.KIND})
-        rows.append([text.age(last_seen(events), now) + times, type_, reason, _some(about), message])
-    note = f"and {len(rows) - EVENTS} more lines" if len(rows) > EVENTS else ""
-    return Table("Events", ["LAST SEEN", "TYPE", "REASON", "POD", "MESSAGE"], rows[:EVENTS], note)
-
-
-def seen_at(event: Event) -> datetime | None:
-    return event.last_timestamp or event.event_time or event.first_timestamp or event.metadata.creation_timestamp
-
-
-def _some(members: Sequence[str]) -> str:
-    if not members:
-        return "-"
-    return members[0] if len(members) == 1 else f"{members[0]} and {len(members) - 1} more"
-
-
 def _unless_said(message: str, taskset: api.TaskSet) -> str:
     """The headline has said it already."""
-    return "" if message == taskset.status.state_message else _short(message)
-
-
-def _short(message: str) -> str:
-    line = text.line(message)
-    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
-
-
-def _ago(then: datetime | None, now: datetime) -> str:
-    return "at an unknown time" if then is None else f"{text.age(then, now)} ago"
-
-
-def _at(then: datetime | None, now: datetime) -> str:
-    return text.NOTHING if then is None else f"{text.moment(then)} ({text.age(then, now)} ago)"
-
-
-def _since(then: datetime | None, now: datetime) -> str:
-    return "" if then is None else f" for {text.age(then, now)}"
+    return "" if message == taskset.status.state_message else short(message)

@@ -35,6 +35,7 @@ async def _serve(order: embedding.Order) -> None:
         resources=settings.resources,
         pretend=settings.pretend,
         port=settings.port,
+        policy=settings.policy,
     )
     async with Cluster(options) as cluster:
         _say_who_we_are(order.directory)

@@ -30,8 +30,11 @@ log = logging.getLogger(__name__)
 STATE = "state.db"
 MANUALS_GROUP = f"tasksets.{taskset.GROUP}"
 """As the manual prints the paths of TaskSets."""
-UNATTENDED = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""Kinds that a larger cluster has controllers for, and this one has not."""
+UNATTENDED = (
+    *("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"),
+    "pods/ephemeralcontainers",
+)
+"""What a larger cluster has controllers for, or kubelets, and this one has not."""
 CONTROLLER_MANAGER = ("system:kube-controller-manager", ("system:masters",))
 """As the cluster's own controllers are known, so that webhooks can tell them from people."""
 NODE_GRACE_S = 40.0

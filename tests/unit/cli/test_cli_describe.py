@@ -13,8 +13,9 @@ import yaml
 from octarbiter.api import codec
 from octarbiter.api.core_kinds import Event
 from octarbiter.api.pod import Pod
+from octarbiter.api.queuejob import QueueJob
 from octarbiter.api.taskset import ReplicaStatus, TaskSet
-from octarbiter.cli import drawing, gathering, page
+from octarbiter.cli import drawing, gathering, layout, page
 from octarbiter.core.lifecycle import report
 
 CASES = sorted(Path(__file__).parent.glob("describe/*.input.yaml"))
@@ -25,10 +26,11 @@ def subject(given: Mapping[str, Any]) -> page.Subject:
     pods = [codec.from_json(pod, Pod) for pod in given.get("pods", [])]
     known = {role.name: list(role.replica_status) for role in report.expand(taskset.status).role_status}
     events = [codec.from_json(event, Event) for event in given.get("events", [])]
-    return page.Subject(taskset, gathering.with_pods(known, pods), pods, events)
+    claim = codec.from_json(given["claim"], QueueJob) if "claim" in given else None
+    return page.Subject(taskset, gathering.with_pods(known, pods), pods, events, claim)
 
 
-def blocks(file: Path, **how: bool) -> list[page.Block]:
+def blocks(file: Path, **how: bool) -> list[layout.Block]:
     given = yaml.safe_load(file.read_text())
     return page.blocks(subject(given), datetime.fromisoformat(given["now"]), **how)
 
@@ -42,7 +44,7 @@ def test_the_page_is_as_it_was_agreed(file: Path) -> None:
 
 def test_all_replicas_are_listed_when_asked_for() -> None:
     (large,) = (file for file in CASES if file.name == "large.input.yaml")
-    tables = {block.title: block for block in blocks(large, all_replicas=True) if isinstance(block, page.Table)}
+    tables = {block.title: block for block in blocks(large, all_replicas=True) if isinstance(block, layout.Table)}
 
     assert len(tables["Replicas"].rows) == 600
     assert tables["Replicas"].note == ""
@@ -66,7 +68,9 @@ def test_a_terminal_shows_the_same_words_however_narrow(
     drawn = "".join(terminal.getvalue().split())
 
     for block in blocks(file):
-        cells = [value for _, value in block.pairs] if isinstance(block, page.Facts) else [row[0] for row in block.rows]
+        cells = (
+            [value for _, value in block.pairs] if isinstance(block, layout.Facts) else [row[0] for row in block.rows]
+        )
         assert all("".join(cell.split())[:30] in drawn for cell in cells)
 
 
@@ -75,5 +79,5 @@ def test_a_message_that_never_ends_is_cut() -> None:
     taskset = codec.from_json({"spec": {"roles": [{"name": "worker", "template": {}}]}}, TaskSet)
     shown = drawing.plain(page.blocks(page.Subject(taskset, {"worker": [replica]}), datetime.now().astimezone()))
 
-    assert "x" * (page.LONGEST_MESSAGE - 3) + "..." in shown
-    assert "x" * page.LONGEST_MESSAGE not in shown
+    assert "x" * (layout.LONGEST_MESSAGE - 3) + "..." in shown
+    assert "x" * layout.LONGEST_MESSAGE not in shown

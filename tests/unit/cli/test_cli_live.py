@@ -1,7 +1,12 @@
+import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
 
 from octarbiter.api import taskset as api
 from octarbiter.api.meta import ObjectMeta
@@ -45,7 +50,16 @@ def test_a_new_pod_of_a_replica_is_told_with_its_number() -> None:
     assert live.said(first, again) == ["job: worker-0 Running (attempt 1)"]
 
 
-def test_the_picture_shows_roles_replicas_what_is_waited_for_and_the_last_log_lines() -> None:
+def shown(tasksets: list[api.TaskSet], lines: list[str], columns: int = 80, rows: int = 24) -> str:
+    """As it is drawn on a terminal of this size."""
+    console = Console(width=columns, height=rows, file=io.StringIO(), highlight=False)
+    console.print(drawing.drawn(live.picture(tasksets, lines, NOW, live.Space(columns, rows)), columns))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (200, 50)])
+def test_the_picture_shows_roles_replicas_what_is_waited_for_and_the_last_log_lines(columns: int, rows: int) -> None:
     seen = taskset(
         replica(phase=ReplicaPhase.RUNNING, start_at=NOW - timedelta(seconds=5)),
         replica(1, phase=ReplicaPhase.PENDING),
@@ -53,20 +67,49 @@ def test_the_picture_shows_roles_replicas_what_is_waited_for_and_the_last_log_li
         state_message="worker-1: waits for a node",
         start_at=NOW - timedelta(seconds=5),
     )
-    shown = drawing.plain(live.picture([seen], [f"line {number}" for number in range(20)], NOW))
+    drawn = shown([seen], [f"line {number}" for number in range(20)], columns, rows)
 
-    assert "Running for 5s" in shown
-    assert "worker-1: waits for a node" in shown
-    assert "[                    ]" in shown
-    assert "line 19" in shown
-    assert "line 2\n" not in shown
+    assert "Running for 5s" in drawn
+    assert "worker-1: waits for a node" in drawn
+    assert "[                    ]   0/2" in drawn
+    assert "worker-0   Running   5s" in drawn
+    assert "line 19" in drawn
+    assert "line 2\n" not in drawn
 
 
-def test_a_picture_of_many_replicas_stays_small() -> None:
-    many = taskset(*(replica(index, phase=ReplicaPhase.RUNNING) for index in range(500)), state="Running")
-    shown = drawing.plain(live.picture([many], [], NOW))
-    assert len(shown.splitlines()) < 40
-    assert f"and {500 - live.REPLICAS} more" in shown
+FEW = taskset(replica(phase=ReplicaPhase.RUNNING, phase_message="because " * 40), state="Running")
+MANY = taskset(
+    *(replica(index, phase=ReplicaPhase.RUNNING, phase_message="so it is") for index in range(500)),
+    state="Running",
+    state_message="a node for worker-499, and it has been a long time " * 9,
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.sampled_from(["few", "many"]), min_size=1, max_size=40),
+    st.lists(st.text(max_size=300), max_size=20),
+    st.integers(40, 250),
+    st.integers(20, 80),
+)
+def test_a_picture_is_never_larger_than_its_terminal(
+    kinds: list[str], lines: list[str], columns: int, rows: int
+) -> None:
+    drawn = shown([FEW if kind == "few" else MANY for kind in kinds], lines, columns, rows).splitlines()
+
+    assert len(drawn) < rows
+    assert max(map(len, drawn)) <= columns
+    assert all("ROLE" not in line or "STATE" in line for line in drawn)
+
+
+def test_a_picture_of_many_replicas_says_how_many_are_left_out() -> None:
+    assert "and 493 more" in shown([MANY], [])
+
+
+def test_many_tasksets_have_a_line_each() -> None:
+    drawn = shown([FEW, MANY] * 5, [])
+
+    assert len([line for line in drawn.splitlines() if line.split()[:2] == ["job", "Running"]]) == 10
 
 
 def test_scripts_get_name_and_whole_status() -> None:

@@ -1,5 +1,6 @@
+from octarbiter.api.workpod import Container, Resources
 from octarbiter.cli import shortage
-from octarbiter.cluster.controllers.kinds import Container, Node, NodeStatus, Pod, PodSpec, Resources
+from octarbiter.cluster.controllers.kinds import Node, NodeStatus, Pod, PodSpec
 
 GPU = "nvidia.com/gpu"
 

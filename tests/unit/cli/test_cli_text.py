@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octarbiter.cli import arguments, listing, text
+from octarbiter.cli import arguments, columns, text
 from octarbiter.runtime import manifest
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -68,30 +68,30 @@ def test_a_row_has_the_columns_of_the_table() -> None:
     running = taskset(state="Running", phase="TaskSetAttemptRunning", totalRetriedCount=2, stateMessage="waits\nfor it")
     running["status"]["roleStatus"] = [{"name": "worker", "succeeded": 2}]
 
-    assert listing.row(running, NOW, wide=False, with_namespace=False) == [
+    assert columns.TASKSETS.row(running, NOW, wide=False, with_namespace=False) == [
         "demo",
         "Running",
         "TaskSetAttemptRunning",
         "2",
         "3m20s",
     ]
-    assert listing.row(running, NOW, wide=True, with_namespace=True) == [
+    assert columns.TASKSETS.row(running, NOW, wide=True, with_namespace=True) == [
         *["here", "demo", "Running", "TaskSetAttemptRunning", "2", "3m20s"],
         *["fast", "ps:0/1,worker:2/3", "waits for it"],
     ]
-    assert len(listing.header(wide=True, with_namespace=True)) == 9
+    assert len(columns.TASKSETS.columns(wide=True, with_namespace=True)) == 9
 
 
 @pytest.mark.parametrize("odd", [{}, {"metadata": None, "spec": 3, "status": []}, {"spec": {"roles": [None]}}])
 def test_an_object_that_nobody_understands_is_listed_all_the_same(odd: dict[str, Any]) -> None:
-    assert len(listing.row(odd, NOW, wide=True, with_namespace=True)) == 9
+    assert len(columns.TASKSETS.row(odd, NOW, wide=True, with_namespace=True)) == 9
 
 
 def test_one_that_is_being_deleted_says_so() -> None:
     going = taskset(state="Running")
     going["metadata"]["deletionTimestamp"] = _seconds_ago(1)
 
-    assert listing.row(going, NOW, wide=False, with_namespace=False)[1] == "Terminating"
+    assert columns.TASKSETS.row(going, NOW, wide=False, with_namespace=False)[1] == "Terminating"
 
 
 @given(

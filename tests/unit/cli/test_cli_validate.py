@@ -112,9 +112,9 @@ def test_all_problems_of_all_objects_of_all_files_come_in_one_message(octo: Octo
 
     assert said.stderr.splitlines() == [
         f"Error: TaskSet demo ({first}, object 2) is invalid:",
-        "  spec.roles[0].replicas: must be between 1 and 10000, is 0",
         "  spec.roles[0].name: must be lower-case letters, digits and '-', beginning and ending with a letter or digit,"
         ' is "Worker"',
+        "  spec.roles[0].replicas: must be between 1 and 10000, is 0",
         f"TaskSet demo ({second}) is invalid:",
         "  spec.roles[0].completionPolicy.maxFailed: 0 would fail the role before it starts; 1 means the first failure"
         " fails it, -1 never by count",

@@ -80,6 +80,15 @@ def test_a_queue_that_is_at_rest_says_so() -> None:
     assert result.reclaiming == "a holds no more than it deserves"
 
 
+def test_a_queue_above_one_that_holds_too_much_says_so() -> None:
+    queues = [queue("top"), queue("a", parent="top/top"), queue("b", 2)]
+    given = state(4, queues, pods=[pod("a", f"p{i}", 1) for i in range(4)])
+
+    result = arbitrate(given, SETTINGS, at(0)).queues["top/top"]
+
+    assert result.reclaiming == "top holds 2 CPU more than it deserves, in the queues below it"
+
+
 def test_long_times_are_told_in_minutes_and_hours() -> None:
     ending = pod("a", "p", 4, phase=Phase.TERMINATING)
 

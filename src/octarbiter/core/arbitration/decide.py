@@ -211,7 +211,7 @@ def _results(
             is_satisfied=not any(vectors.less(asks[key], has)),
             satisfied=teller.satisfied(key, demanded, told, allocated_),
             is_reclaiming=bool(preempting) or (giver is not None and any(giver.coming)),
-            reclaiming=teller.reclaiming(key, told, allocated_),
+            reclaiming=teller.reclaiming(key, told, allocated_, scale.amounts(vectors.less(uses[key], right_of))),
         )
     return results
 

@@ -42,11 +42,14 @@ class Queues:
             return f"{name} has all it asks for: {listed(demand)}"
         return f"{name} has all it deserves: {_has_of(allocated, {each: demand[each] for each in missing})} it asks for"
 
-    def reclaiming(self, key: str, deserved: Amounts, allocated: Amounts) -> str:
+    def reclaiming(self, key: str, deserved: Amounts, allocated: Amounts, beyond: Amounts) -> str:
+        """`beyond`: what is used of it beyond what it deserves."""
         name = self.name(key)
         if lacking := resources.some(resources.less(deserved, allocated)):
             return self._waits(name, lacking, deserved, allocated)
         giver = self._plan.givers.get(key)
+        if giver is None and beyond:
+            return f"{name} holds {listed(beyond)} more than it deserves, in the queues below it"
         if giver is None:
             return f"{name} holds no more than it deserves"
         over = self._scale.amounts(giver.over)

@@ -110,7 +110,6 @@ class Arbitrator:
         self._units: dict[str, int] = {}
         self._due: dict[str, int] = {}  # units that statuses do not tell of yet
         self._taken_from: dict[str, datetime] = {}
-        self._leaving: dict[str, Eviction] = {}  # decided, and not yet asked for; by UID
         self._untold: list[str] = []
         self._settled_at = self._told_at = float("-inf")
 
@@ -190,8 +189,6 @@ class Arbitrator:
         before = self._decided
         self._decided = decided = Decided(topology, state, outcome, now)
         self._jobs = explain.Jobs(state, outcome, self._settings, now)
-        self._taken_from |= dict.fromkeys(outcome.taken_from, now)
-        self._leaving |= {eviction.uid: eviction for eviction in outcome.evictions}
         self._units = dict(outcome.units)
         due: dict[str, int] = {}
         for name, units in self._units.items():
@@ -217,7 +214,7 @@ class Arbitrator:
         return again
 
     def _state(self, topology: Topology) -> State:
-        blocked, leaving = self._hands.evictor.blocked(), self._hands.evictor.asked() | set(self._leaving)
+        blocked, leaving = self._hands.evictor.blocked(), self._hands.evictor.asked()
         used = {
             key: resources.plus(*(self.book.used(namespace) for namespace in namespaces))
             for key, namespaces in topology.covered.items()
@@ -274,8 +271,8 @@ class Arbitrator:
             return None
         holding = Holding(decided, self.claims, self._caches.quotas, self._caches.pods, self._settings.reserve_after_s)
         await self._hands.quotas.lower(holding.deeds)
-        leaving, self._leaving = self._leaving, {}
-        await self._hands.evictor.evict(leaving.values())
+        leaving = self._take_back(decided)
+        await self._hands.evictor.evict(leaving)
         await self._write_queues(decided)
         if await self._hands.quotas.settle(holding.deeds):
             self._awake.cycle()
@@ -284,6 +281,18 @@ class Arbitrator:
             self._awake.cycle()
         self._awake.pause(self._interval_s)
         return None
+
+    def _take_back(self, decided: Decided) -> list[Eviction]:
+        """Those who are to go by this decision, whose quotas are in force now, and by the latest: nobody is asked for
+        the sake of somebody who has given up meanwhile."""
+        latest, evictor = self._decided, self._hands.evictor
+        assert latest is not None
+        done = evictor.asked() | evictor.blocked()
+        still = {eviction.uid for eviction in latest.outcome.evictions} - done
+        due = [eviction for eviction in decided.outcome.evictions if eviction.uid in still]
+        spared = {eviction.queue for eviction in decided.outcome.evictions} - {eviction.queue for eviction in due}
+        self._taken_from |= {queue: decided.now for queue in decided.outcome.taken_from if queue not in spared}
+        return due
 
     async def _write_queues(self, decided: Decided) -> None:
         now = observing.second(decided.now)

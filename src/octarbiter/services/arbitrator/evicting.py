@@ -66,7 +66,7 @@ class Evictor:
         return set(self._blocked)
 
     def asked(self) -> set[str]:
-        """UIDs of pods that were asked to go, until the watch shows it (or long enough that it should have)."""
+        """UIDs of pods that are or were asked to go, until the watch shows it (or long enough that it should have)."""
         now = self._clock.monotonic()
         self._asked = {uid: until for uid, until in self._asked.items() if until > now}
         return set(self._asked)
@@ -77,6 +77,7 @@ class Evictor:
     async def _evict(self, eviction: Eviction) -> None:
         namespace, _, name = eviction.pod.partition("/")
         now = self._clock.monotonic()
+        self._asked[eviction.uid] = now + BLOCKED_S
         try:
             async with self._gate.slot(eviction.queue):
                 self._budget.take(now)
@@ -86,10 +87,10 @@ class Evictor:
             self._gone(eviction.pod, eviction.uid)
         except errors.ApiError as error:
             # 429 is a disruption budget's no; anything else is no better for being asked again at once.
+            self._asked.pop(eviction.uid, None)
             self._blocked[eviction.uid] = now + BLOCKED_S
             log.info("an eviction was refused", extra={"pod": eviction.pod, "error": str(error)})
         else:
-            self._asked[eviction.uid] = now + BLOCKED_S
             reference = ObjectReference(
                 api_version=scheme.PODS.api_version,
                 kind=scheme.PODS.kind,
