@@ -43,7 +43,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     sessions: list[Session] = []
 
     def begin(script: str, *, columns: int = 80, rows: int = 24, **variables: str) -> Session:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCTO_", "KUBECONFIG"))}
+        # COLUMNS and LINES, which those who run tests like to set, would hide the terminal's own size.
+        others = ("OCTO_", "KUBECONFIG", "COLUMNS", "LINES")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         (tmp_path / "tmp").mkdir()
         places = {"OCTO_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
         env = kept | places | {"TERM": "xterm"} | variables

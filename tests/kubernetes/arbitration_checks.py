@@ -131,16 +131,22 @@ class Judge:
 
     def _pod(self, change: Change[Pod], ours: set[str]) -> None:
         pod, known = change.now, self._pods.get(change.uid)
-        if pod.is_evicted and (known is None or not known.now.is_evicted):
+        went = (known is None or known.now.is_living) and (change.is_gone or not pod.is_living)
+        by_owner = change.uid in ours or (pod.job and not self._runs(f"{change.namespace}/{pod.job}"))
+        if went and pod.is_marked and not by_owner and pod.is_unfinished:
             self._evicted(change)
-        elif known is not None and known.now.is_living and not pod.is_living:
+        elif went:
             self._went_s[change.uid] = (change.seen_s, change)
-        if pod.is_leaving and not (pod.is_evicted or pod.is_of_job or change.uid in ours):
+        if went and pod.is_unfinished and not (pod.is_marked or pod.job or by_owner):
             self._wrong(change, "somebody else has deleted it")
         if change.is_gone:
             self._pods.pop(change.uid, None)
         else:
             self._pods[change.uid] = change
+
+    def _runs(self, job: str) -> bool:
+        known = self._jobs.get(job)
+        return known is not None and not known.now.is_suspended and not known.now.is_finished
 
     def _evicted(self, change: Change[Pod]) -> None:
         pod = change.now

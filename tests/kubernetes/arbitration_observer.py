@@ -30,9 +30,11 @@ class Pod:
     is_living: bool
     """Unfinished, and not asked to go."""
     is_unfinished: bool
-    is_evicted: bool
     is_leaving: bool
-    is_of_job: bool
+    is_marked: bool
+    """For eviction. Whoever asks for it may die before the server has come to the deletion itself; then it stays."""
+    job: str
+    """Name of the Job that it is of; empty: none."""
     is_protected: bool
 
 
@@ -162,14 +164,14 @@ def _pod(item: Json) -> Pod:
     spec, status = item["spec"], item.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ())}
     leaves, ended = "deletionTimestamp" in item["metadata"], status.get("phase") in ENDED
-    evicted = conditions.get("DisruptionTarget", {}).get("reason") == "EvictionByEvictionAPI"
+    owners = item["metadata"].get("ownerReferences") or [{}]
     return Pod(
         requests=_amounts(spec["containers"][0]["resources"]["requests"]),
-        is_living=not (leaves or ended or evicted),
+        is_living=not (leaves or ended),
         is_unfinished=not ended,
-        is_evicted=evicted,
         is_leaving=leaves,
-        is_of_job=bool(item["metadata"].get("ownerReferences")),
+        is_marked=conditions.get("DisruptionTarget", {}).get("reason") == "EvictionByEvictionAPI",
+        job=owners[0].get("name", ""),
         is_protected=spec.get("priorityClassName", "").startswith("system-"),
     )
 

@@ -7,7 +7,7 @@ what it says comes to rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -17,7 +17,7 @@ from octarbiter.core.arbitration import allocation, demand, deserved, explain, r
 from octarbiter.core.arbitration.allocation import Leaf
 from octarbiter.core.arbitration.claims import Block, Grant, Vector
 from octarbiter.core.arbitration.demand import Owners, Scale, Want
-from octarbiter.core.arbitration.lines import Line
+from octarbiter.core.arbitration.lines import Job, Line
 from octarbiter.core.arbitration.reclaim import Plan
 from octarbiter.core.arbitration.state import Eviction, Outcome, QueueResult, Settings, State
 
@@ -30,15 +30,12 @@ def arbitrate(state: State, settings: Settings, now: datetime) -> Outcome:
     scale = Scale(state)
     used = {key: scale.vector(state.used.get(key, {})) for key in state.queues}
 
-    # 1. What does everybody ask for, and 2. deserve?
-    wants, grants = _deserved(state, settings, now, scale, used)
-
-    # 3. What of it may be used now?
-    rights = {key: _right(want, grants[key], state.lines.get(key), used[key], scale) for key, want in wants.items()}
-    leaves = [right.leaf for right in rights.values()]
-    allocated = allocation.fill(scale.total, leaves, {})
+    # 1. What does everybody ask for, 2. deserve, and 3. what of it may be used now?
+    sharing = _settled(state, settings, now, scale, used)
+    rights, grants, allocated = sharing.rights, sharing.grants, sharing.allocated
 
     # 4. Who gives back?
+    leaves = [right.leaf for right in rights.values()]
     plan = reclaim.plan(state, settings, now, scale, leaves, lambda key: rights[key].by_job(), allocated)
 
     # 5. Why?
@@ -47,7 +44,7 @@ def arbitrate(state: State, settings: Settings, now: datetime) -> Outcome:
     again = [_next_barrier(right, settings, now) for right in rights.values()]
     return Outcome(
         queues=results,
-        units=_units(state, rights, allocated, plan),
+        units=_without(sharing.units, plan),
         suspend={
             loss.job: f"suspended, {teller.evicted(loss.queue, results[loss.queue].deserved)}"
             for loss in plan.losses
@@ -69,15 +66,78 @@ def arbitrate(state: State, settings: Settings, now: datetime) -> Outcome:
     )
 
 
+class _Sharing(msgspec.Struct, frozen=True):
+    rights: Mapping[str, _Right]
+    grants: Mapping[str, Grant]
+    allocated: Mapping[str, Grant]
+    units: Mapping[str, int]
+    """By job, before anything is taken back."""
+
+
+def _settled(state: State, settings: Settings, now: datetime, scale: Scale, used: Mapping[str, Vector]) -> _Sharing:
+    """A claim that has its units never loses them to what is behind it in its queue, if it can keep them.
+
+    One that waited for long gets units that it would not get if others were tried first. If it could be overtaken as
+    soon as it has them, it would lose them, wait again, and so on for ever.
+    """
+    firm: dict[str, Job] = {}
+    tried: set[str] = set()
+    while True:
+        sharing = _shared(state, settings, now, scale, used, firm)
+        keeping = {key: job for key, job in firm.items() if sharing.units.get(key)}
+        if len(keeping) == len(firm):
+            overtaken = {job.key: job for job in _overtaken(state, sharing) if job.key not in tried}
+            if not overtaken:
+                return sharing
+            tried.update(overtaken)
+            keeping |= overtaken
+        firm = keeping
+
+
+def _overtaken(state: State, sharing: _Sharing) -> Iterator[Job]:
+    """Claims that would lose what they have, while something behind them in their queue is served."""
+    for key, right in sharing.rights.items():
+        line = state.lines.get(key)
+        lost = [job for job in line.having if not sharing.units[job]] if line else []
+        if not line or not lost:
+            continue
+        given = demand.granted(right.owners[right.kept :], sharing.allocated[key].units[right.kept :])
+        served = max(map(line.index, given), default=-1)
+        for job in map(line.jobs.__getitem__, lost):
+            if job.had >= job.floor and (any(right.want.claim.rest) or line.index(job.key) < served):
+                yield job
+
+
+def _shared(
+    state: State,
+    settings: Settings,
+    now: datetime,
+    scale: Scale,
+    used: Mapping[str, Vector],
+    firm: Mapping[str, Job],
+) -> _Sharing:
+    wants, grants = _deserved(state, settings, now, scale, used, firm)
+    rights = {key: _right(want, grants[key], state.lines.get(key), used[key], scale) for key, want in wants.items()}
+    allocated = allocation.fill(scale.total, [right.leaf for right in rights.values()], {})
+    return _Sharing(rights, grants, allocated, _units(state, rights, allocated))
+
+
 def _deserved(
-    state: State, settings: Settings, now: datetime, scale: Scale, used: Mapping[str, Vector]
+    state: State,
+    settings: Settings,
+    now: datetime,
+    scale: Scale,
+    used: Mapping[str, Vector],
+    firm: Mapping[str, Job],
 ) -> tuple[dict[str, Want], Mapping[str, Grant]]:
     depths = {key: demand.depth_at_first(state.lines.get(key)) for key in demand.leaves(state.queues)}
+    for job in firm.values():
+        depths[job.queue] = max(depths[job.queue], state.lines[job.queue].index(job.key) + 1)
     wants: dict[str, Want] = {}
     while True:
         for key, depth in depths.items():
             queue, line = state.queues[key], state.lines.get(key)
-            wants[key] = demand.want(queue, line, used[key], depth, scale, settings, now)
+            wants[key] = demand.want(queue, line, used[key], depth, scale, settings, now, firm)
         grants = deserved.deserve(scale.total, demand.roots(state.queues, wants, scale), state.policy)
         depths = {
             key: max(1, wanted.depth) * DEEPER
@@ -128,7 +188,7 @@ def _right(want: Want, grant: Grant, line: Line | None, used: Vector, scale: Sca
     return _Right(want, grant.units, leaf, owners, kept_blocks)
 
 
-def _units(state: State, rights: Mapping[str, _Right], allocated: Mapping[str, Grant], plan: Plan) -> dict[str, int]:
+def _units(state: State, rights: Mapping[str, _Right], allocated: Mapping[str, Grant]) -> dict[str, int]:
     units: dict[str, int] = {}
     for key, right in rights.items():
         line = state.lines.get(key)
@@ -140,12 +200,18 @@ def _units(state: State, rights: Mapping[str, _Right], allocated: Mapping[str, G
         units.update(demand.granted(right.owners[right.kept :], granted[right.kept :]))
         for place in line.started:
             units[place[2]] += line.jobs[place[2]].kept
+    return units
+
+
+def _without(units: Mapping[str, int], plan: Plan) -> dict[str, int]:
+    """What is left when the plan is carried out."""
+    left = dict(units)
     for loss in plan.losses:
         if loss.suspends:
-            units[loss.job] = 0
+            left[loss.job] = 0
         elif loss.job:
-            units[loss.job] -= loss.units
-    return units
+            left[loss.job] -= loss.units
+    return left
 
 
 def _next_barrier(right: _Right, settings: Settings, now: datetime) -> datetime | None:

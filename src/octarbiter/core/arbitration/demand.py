@@ -11,7 +11,7 @@ what does not fit when the tail is reached does not fit later, either. If it doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -83,15 +83,23 @@ def depth_at_first(line: Line | None) -> int:
 
 
 def want(
-    queue: Queue, line: Line | None, used: Vector, depth: int, scale: Scale, settings: Settings, now: datetime
+    queue: Queue,
+    line: Line | None,
+    used: Vector,
+    depth: int,
+    scale: Scale,
+    settings: Settings,
+    now: datetime,
+    firm: Container[str] = (),
 ) -> Want:
+    """`firm`: jobs that are not overtaken, as if they had waited for long."""
     cap = _cap(queue, scale)
     if line:
         path = _Path(scale, scale.total if cap is None else vectors.smaller(scale.total, cap))
         for place in line.started:
             path.keep(*_at(line, place))
         kept = len(path.owners)
-        path.follow(line, depth, now - timedelta(seconds=settings.reserve_after_s))
+        path.follow(line, depth, now - timedelta(seconds=settings.reserve_after_s), firm)
         blocks, owners, keeps_all = path.blocks(), tuple(path.owners), path.keeps_all
         asked, since = scale.vector(line.asked), line.oldest
     else:
@@ -185,7 +193,7 @@ class _Path:
         if count >= least:
             self._add(job, unit, count, least, joins=bool(self.owners))
 
-    def follow(self, line: Line, depth: int, waiting_since: datetime) -> None:
+    def follow(self, line: Line, depth: int, waiting_since: datetime, firm: Container[str]) -> None:
         """The first jobs of the line, with what they ask for beyond what they keep."""
         whole = depth >= len(line.order)
         left = None if whole else dict(line.waiting)
@@ -201,7 +209,7 @@ class _Path:
             if wants <= 0 or count < least:
                 continue  # it never fits, however long others wait for it
             job = jobs[key]
-            if job.waits_since is not None and job.waits_since <= waiting_since:
+            if (job.waits_since is not None and job.waits_since <= waiting_since) or key in firm:
                 self._add(job, unit, least, least, is_barrier=True)
                 if count > least:
                     self._add(job, unit, count - least, 1)

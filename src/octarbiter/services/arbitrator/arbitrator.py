@@ -102,6 +102,7 @@ class Arbitrator:
         self._settings = Settings(reserve_after_s=settings.reserve_after_s, hold_s=settings.hold_s)
         self._policy, self._interval_s = settings.policy, settings.status_interval_s
         self._mode = Mode(settings.mode) if settings.mode else None
+        self._own_namespace = settings.webhook_namespace
         self._figures, self._is_busy = figures, is_busy
         self._topology: Topology | None = None
         self._checks = Checks()
@@ -153,7 +154,7 @@ class Arbitrator:
     @property
     def topology(self) -> Topology:
         if self._topology is None:
-            self._topology = Topology(self._caches, self._mode, self._checks)
+            self._topology = Topology(self._caches, self._mode, self._own_namespace, self._checks)
             self.claims.everything_changed()
         return self._topology
 

@@ -22,9 +22,9 @@ BY_NAMESPACE = "namespace"
 
 
 class Topology:
-    def __init__(self, caches: Caches, everywhere: Mode | None, checks: Checks) -> None:
+    def __init__(self, caches: Caches, everywhere: Mode | None, own_namespace: str, checks: Checks) -> None:
         self._namespaces = {each.metadata.name: each for each in caches.namespaces}
-        self._everywhere = everywhere
+        self._everywhere, self._own_namespace = everywhere, own_namespace
         self.objects: dict[str, Queue] = {each.metadata.key: each for each in caches.queues}
         self.tree = tree.grow(
             (_facts(queue, checks.problem(queue)) for queue in self.objects.values()),
@@ -49,7 +49,8 @@ class Topology:
 
     def mode(self, namespace: str) -> Mode | None:
         known = self._namespaces.get(namespace)
-        return names.mode_of(namespace, known.metadata.labels if known is not None else {}, self._everywhere)
+        labels = known.metadata.labels if known is not None else {}
+        return names.mode_of(namespace, labels, self._everywhere, self._own_namespace)
 
     def is_ending(self, namespace: str) -> bool:
         known = self._namespaces.get(namespace)
