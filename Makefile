@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KILLS ?= 1000
+WHAT ?= controller
 PYTEST_ARGS ?=
 ON_KUBERNETES := tests/kubernetes tests/contract tests/clients
 
@@ -47,8 +48,8 @@ lock: ## Resolve requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --no-header --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--universal --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
 
-soak: $(READY) ## Kill the controller KILLS times (default 1000) while TaskSets run
-	$(BIN)/python tools/soak.py --kills $(KILLS)
+soak: $(READY) ## Kill the controller (or WHAT=arbitrator) KILLS times (default 1000) while it is at work
+	$(BIN)/python tools/soak.py --what $(WHAT) --kills $(KILLS)
 
 bench: $(READY) ## Measure everything, each beside the raw limit or the real thing in the same run
 	$(BIN)/python benchmarks/lifecycle.py

@@ -18,7 +18,7 @@ from octarbiter.testing.kubernetes import bed
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "kubernetes"))
 
 import arbitration_sweep
-import arbitration_world
+import arbitration_tenants
 import crash_sweep
 
 FAKE_NODES = 8
@@ -55,7 +55,7 @@ def _controller(kills: int, seed: int, tasksets: int) -> crash_sweep.Outcome:
 
 
 def _arbitrator(kills: int, seed: int) -> arbitration_sweep.Outcome:
-    with bed.Testbed(fake_nodes=1, resources=arbitration_world.SIZE) as testbed:
+    with bed.Testbed(fake_nodes=1, resources=arbitration_tenants.SIZE) as testbed:
         return arbitration_sweep.ArbitrationSweep(testbed, kills=kills, seed=seed, say=_Teller().say).run()
 
 

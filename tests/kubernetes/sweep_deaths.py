@@ -61,14 +61,23 @@ class Deaths:
     def wait_until_one_acts(self) -> Controller:
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
-            for controller in self.alive:
+            for controller in list(self.alive):
                 if not controller.is_alive:
-                    raise RuntimeError(f"a controller ended by itself:\n{controller.log.read_text()[-3000:]}")
-                if controller.acts:
+                    self._replace(controller)
+                elif controller.acts:
                     return controller
             if time.monotonic() > deadline:
                 raise RuntimeError(f"no controller acts:\n{self.alive[0].log.read_text()[-3000:]}")
             self.tick()
+
+    def _replace(self, ended: Controller) -> None:
+        """On a machine that is too busy a leader may fail to renew its lease in time; then it must end, and that is no
+        fault."""
+        said = ended.log.read_text()
+        if '"lost the lease"' not in said:
+            raise RuntimeError(f"a controller ended by itself:\n{said[-3000:]}")
+        self.alive.remove(ended)
+        self.start(stands_by=True)
 
     def pass_time(self, seconds: float) -> None:
         end = time.monotonic() + seconds
