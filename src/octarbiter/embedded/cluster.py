@@ -186,9 +186,12 @@ class Cluster:
 
 async def _teach(client: clients.Client) -> None:
     """Our kinds, as this version of us knows them."""
-    for kind in kinds.ALL:
-        body = crd.render(kind)
-        try:
-            await client.create(scheme.CRDS, "", body)
-        except errors.AlreadyExists:
-            await client.merge_patch(scheme.CRDS, "", kind.definition, {"spec": body["spec"]})
+    await asyncio.gather(*(_teach_one(client, kind) for kind in kinds.ALL))
+
+
+async def _teach_one(client: clients.Client, kind: kinds.Kind) -> None:
+    body = crd.render(kind)
+    try:
+        await client.create(scheme.CRDS, "", body)
+    except errors.AlreadyExists:
+        await client.merge_patch(scheme.CRDS, "", kind.definition, {"spec": body["spec"]})

@@ -6,6 +6,7 @@ the person at the keyboard, who is the administrator, made.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -60,19 +61,22 @@ async def services(
 
 async def _furnish(admin: clients.Client) -> None:
     await _put(admin, scheme.NAMESPACES, "", {"metadata": {"name": NAMESPACE}})
-    await _put(admin, _resource("", "ServiceAccount", "serviceaccounts"), NAMESPACE, {"metadata": {"name": NAME}})
+    account: Json = {"metadata": {"name": NAME}}
+    wanted = [(_resource("", "ServiceAccount", "serviceaccounts"), NAMESPACE, account)]
     everywhere = [*rights.TASKSET_CONTROLLER, *rights.ARBITRATOR]
     for kind, namespace, rules in (
         ("ClusterRole", "", everywhere),
         ("Role", NAMESPACE, rights.ARBITRATOR_IN_ITS_NAMESPACE),
     ):
-        await _put(admin, _resource(_RBAC, kind), namespace, {"metadata": {"name": NAME}, "rules": rules})
-        binding = {
+        wanted.append((_resource(_RBAC, kind), namespace, {"metadata": {"name": NAME}, "rules": rules}))
+        binding: Json = {
             "metadata": {"name": NAME},
             "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": NAME},
             "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
         }
-        await _put(admin, _resource(_RBAC, f"{kind}Binding"), namespace, binding)
+        wanted.append((_resource(_RBAC, f"{kind}Binding"), namespace, binding))
+    # Together, to wait for the disk once.
+    await asyncio.gather(*(_put(admin, resource, namespace, body) for resource, namespace, body in wanted))
 
 
 def _resource(group: str, kind: str, plural: str = "") -> Resource[Object]:
