@@ -41,12 +41,12 @@ CONTROLLER = {
 # The same of the arbitrator.
 ARBITRATOR = {
     (QUEUES, "queues"): {"list", "watch", "create"},
-    (QUEUES, "queues/status"): {"patch"},
+    (QUEUES, "queues/status"): {"update"},
     (QUEUES, "queues/finalizers"): {"update"},
     (QUEUES, "queuejobs"): {"list", "watch", "create"},
-    (QUEUES, "queuejobs/status"): {"patch"},
+    (QUEUES, "queuejobs/status"): {"update"},
     (QUEUES, "tasksets"): {"list", "watch", "create"},
-    (QUEUES, "tasksets/status"): {"patch"},
+    (QUEUES, "tasksets/status"): {"update"},
     (OURS, "tasksets"): {"list", "watch", "patch"},
     (OURS, "tasksets/finalizers"): {"update"},
     ("batch", "jobs"): {"list", "watch", "patch"},
