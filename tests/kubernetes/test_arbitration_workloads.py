@@ -124,3 +124,27 @@ def test_a_taskset_with_a_queue_gets_a_claim_and_waits_for_it(stage: Stage) -> N
         ["second"],
         "the claims: the first one's is gone with it",
     )
+
+
+def test_a_claim_that_cannot_be_made_stops_nobody_else(stage: Stage) -> None:
+    barred, other = stage.namespace(), stage.namespace()
+    none = {"count/queuejobs.arbitrator.incubator.k8s.io": "0"}
+    stage.user_quota(barred, "no-claims", none)
+    stage.until(lambda: stage.quotas(barred), {"no-claims": none}, "the quota")
+    template = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+    stage.plane.request(
+        "POST",
+        f"/apis/octopus.openi.pcl.cn/v1alpha1/namespaces/{barred}/tasksets",
+        {
+            "apiVersion": "octopus.openi.pcl.cn/v1alpha1",
+            "kind": "TaskSet",
+            "metadata": {"name": "barred"},
+            "spec": {"queue": "team", "roles": [{"name": "worker", "template": template}]},
+        },
+    )
+
+    stage.queue(other, "team")
+    stage.job(other, "job", "team", 2)
+
+    stage.until(lambda: stage.units(other, "job"), 2, "the other's units")
+    assert stage.job_status(barred, "barred") == {}

@@ -111,6 +111,7 @@ class Arbitrator:
         self._units: dict[str, int] = {}
         self._due: dict[str, int] = {}  # units that statuses do not tell of yet
         self._taken_from: dict[str, datetime] = {}
+        self._is_short = False
         self._untold: list[str] = []
         self._settled_at = self._told_at = float("-inf")
 
@@ -220,8 +221,12 @@ class Arbitrator:
             key: resources.plus(*(self.book.used(namespace) for namespace in namespaces))
             for key, namespaces in topology.covered.items()
         }
+        found = supply.supply(self._nodes(topology))
+        if found.sentence and not self._is_short:
+            log.warning("less than nothing is left to share", extra={"why": found.sentence})
+        self._is_short = bool(found.sentence)
         return State(
-            total=supply.supply(self._nodes(topology)).total,
+            total=found.total,
             policy=self._policy,
             queues=topology.queues,
             lines=self.claims.lines,
@@ -275,9 +280,11 @@ class Arbitrator:
         leaving = self._take_back(decided)
         await self._hands.evictor.evict(leaving)
         await self._write_queues(decided)
-        if await self._hands.quotas.settle(holding.deeds):
-            self._awake.cycle()
-        await self._hands.gates.open(holding.let_in())
+        try:
+            if await self._hands.quotas.settle(holding.deeds):
+                self._awake.cycle()
+        finally:  # a quota that cannot be written holds up no pod at another queue's gate
+            await self._hands.gates.open(holding.let_in())
         if leaving:
             self._awake.cycle()
         self._awake.pause(self._interval_s)
@@ -373,4 +380,10 @@ class Arbitrator:
                     written = await self._hands.client.create(scheme.QUEUEJOBS, meta.namespace, body)
             except errors.AlreadyExists:
                 continue  # somebody's claim has the name; it refers to something else, or the watch is late
+            except errors.Retry:
+                raise
+            except errors.ApiError as error:
+                # A quota, somebody's rule, a namespace that ends: the others' affairs go on.
+                log.warning("a TaskSet's claim cannot be made", extra={"taskset": meta.key, "error": str(error)})
+                continue
             self._claim_caches[scheme.QUEUEJOBS].put(written)

@@ -18,8 +18,6 @@ from octarbiter.core.quota import objects as quota_objects
 from octarbiter.services.arbitrator.claims import Placed
 from octarbiter.services.arbitrator.observing import Caches
 
-BY_NAMESPACE = "namespace"
-
 
 class Topology:
     def __init__(self, caches: Caches, everywhere: Mode | None, own_namespace: str, checks: Checks) -> None:
